@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -61,10 +62,10 @@ func main() {
 	p.event("undo confirmed", &filter.Settled{At: p.now(), Ledger: p.ledger(40)[0], Outcome: ingest.MarkDone, Cleared: &[]filter.Place{place(40)}[0]})
 	k, _ := p.w.Filter().State().Places.Get(store.PlaceKey("INBOX", 45))
 	p.measure("forget a message", func() {
-		p.rewrite(&filter.ForgetRequested{At: p.now(), Key: k.Message})
+		p.rewrite(&past.ForgetRequested{At: p.now(), Key: k.Message})
 	})
 	p.measure("undo of learning", func() {
-		p.rewrite(&filter.UnlearnRequested{At: p.now(), Since: 1})
+		p.rewrite(&past.UnlearnRequested{At: p.now(), Since: 1})
 	})
 }
 
@@ -126,7 +127,7 @@ func (p *passing) commit(e filter.Event) {
 	p.w.Committed()
 }
 
-func (p *passing) rewrite(e filter.RewriteRequest) {
+func (p *passing) rewrite(e past.RewriteRequest) {
 	commit := func(st *store.State, r store.Rewrite) error { return p.store.Rewrite(account, st, r) }
 	if r, _, err := p.w.Rewrite(context.Background(), e, commit); err != nil || !r.Changed {
 		log.Fatalf("%T: changed %v, error %v", e, r.Changed, err)

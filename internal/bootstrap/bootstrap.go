@@ -189,7 +189,7 @@ func report(f *filter.Filter) Report {
 	slices.SortFunc(rows, func(a, b store.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	r := Report{
 		Messages: len(rows), Judgement: desk.JudgementOf(f),
-		InShadow: f.InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
+		InShadow: f.Line().InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
 	}
 	for _, name := range st.Boxes.Keys() {
 		box, _ := st.Boxes.Get(name)

@@ -182,7 +182,7 @@ func QuestionOf(f *filter.Filter, k store.MessageKey, x *featurize.Features) Que
 		For: reason.Texts(why.For), Against: reason.Texts(why.Against),
 		Message: hexKey(k), Arrived: TimeOf(m.Arrived),
 		From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
-		Outcome: f.Called(score).String(), Score: score, OutcomeThen: m.Outcome.String(), ScoreThen: m.Score,
+		Outcome: f.Line().Called(score).String(), Score: score, OutcomeThen: m.Outcome.String(), ScoreThen: m.Score,
 		Marked: f.Ledger().Marked(k), key: k, vector: x.Vector(),
 	}
 	if m.Label != 0 {

@@ -163,7 +163,7 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 // missing says in words what must be learnt before anything is decided.
 func missing(f *filter.Filter) string {
 	var want []string
-	s := f.Standing()
+	s := f.Line().Standing()
 	if s.Important == 0 {
 		want = append(want, "one that you call important")
 	}

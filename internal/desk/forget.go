@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -70,7 +71,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 	if err != nil {
 		return out, err
 	}
-	var e *filter.ForgetRequested
+	var e *past.ForgetRequested
 	out.Sent, err = rewrite(ctx, a, q.DryRun, func(d *Desk, dry bool) error {
 		out = ForgottenMail{Account: d.Account, Copies: []string{}}
 		if e, err = q.event(d, &out); err != nil {
@@ -140,8 +141,8 @@ func (m *ForgottenMail) forgetBackups(ctx context.Context, b Backups, replace bo
 }
 
 // event finds what q names.
-func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.ForgetRequested, error) {
-	e := &filter.ForgetRequested{At: d.Now()}
+func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*past.ForgetRequested, error) {
+	e := &past.ForgetRequested{At: d.Now()}
 	switch {
 	case q.Message != "" && q.Sender == "" && q.Before == nil:
 		k, err := findMessage(d.Filter, q.Message)

@@ -191,7 +191,7 @@ var decidedOutcomes = []string{store.DecidedImportant.String(), store.DecidedUns
 func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []listed, exact bool) {
 	f := d.Filter
 	out = Messages{Account: d.Account, Messages: []MessageSummary{}}
-	out.Threshold, out.UnsureFrom = f.Cut()
+	out.Threshold, out.UnsureFrom = f.Line().Cut()
 	named := namer(q.Search)
 	if len(q.Messages) > 0 {
 		named = oneOf(q.Messages)

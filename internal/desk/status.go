@@ -176,13 +176,13 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Account: name, Paused: acc.Paused, PausedSince: TimeOf(acc.PausedSince),
 		Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
-		KnownImportant: f.Standing().Important,
+		KnownImportant: f.Line().Standing().Important,
 		Pending:        c.Pending, SettledBy: TimeOf(c.Settled), CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
 		Shadow: string(o.Shadow), Marking: f.Marking(),
-		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: f.Warnings(),
+		InShadow: f.Line().InShadow(), EndOfShadow: f.EndOfShadow(), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: f.Warnings(),
 		LastArrival: TimeOf(acc.LastArrival), LastLesson: TimeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
 	}
@@ -193,7 +193,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		s.NeedImportant = filter.FirstLabels
 		s.noteWould(f)
 	}
-	if (s.InShadow || !f.Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
+	if (s.InShadow || !f.Line().Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
 		s.Questions = f.Questions(MostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
 	}
 	s.Rules, s.RulesOfTopic = rulesOf(f)
@@ -230,7 +230,7 @@ func SummariseStreamed(name string, f *filter.Filter) AccountStatus {
 	a := Summarise(name, f)
 	if a.InShadow {
 		a.Doing = "in shadow: it decides and learns, and says of nothing that it is to be marked"
-	} else if f.Trained() {
+	} else if f.Line().Trained() {
 		a.Doing = "deciding, and learning"
 	}
 	return a
@@ -245,7 +245,7 @@ func doing(s *AccountStatus, f *filter.Filter) string {
 		return "starting: it has seen no mail yet"
 	case s.InShadow:
 		return "in shadow: it decides and learns, and marks nothing"
-	case !f.Trained():
+	case !f.Line().Trained():
 		return "learning: it has not learnt enough to decide, so it marks nothing"
 	case len(f.Options().Marks) == 0 && f.Options().CopyTo == "":
 		return "deciding and learning; no mark is configured"

@@ -60,7 +60,7 @@ func (out *Questions) teach(ctx context.Context, a Account, vectors *writer.Vect
 	}
 	return a.Look(ctx, Logs, func(d *Desk) error {
 		out.Compared = len(pupils)
-		threshold, _ := d.Filter.Cut()
+		threshold, _ := d.Filter.Line().Cut()
 		for i := range pupils {
 			pupils[i].score = d.Filter.ScoreOf(pupils[i].vector)
 		}

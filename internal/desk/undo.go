@@ -119,7 +119,7 @@ func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMa
 func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err error) {
 	st := d.Filter.State()
 	*u = UndoneMarks{
-		Account: d.Account, DryRun: q.DryRun, Since: q.Since, Paused: st.Account.Paused, Shadow: d.Filter.InShadow(),
+		Account: d.Account, DryRun: q.DryRun, Since: q.Since, Paused: st.Account.Paused, Shadow: d.Filter.Line().InShadow(),
 		Restored: st.Account.Restored, Marks: []UndoneMark{},
 	}
 	var since store.Moment

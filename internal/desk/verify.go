@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -134,7 +135,7 @@ func replay(ctx context.Context, s *boltfile.Store, account string, now Digest, 
 			}
 		}
 	}
-	f, err := filter.Replay(base, entries, writer.NewReplayVectors(s, account))
+	f, _, err := past.Replay(base, entries, writer.NewReplayVectors(s, account))
 	if err != nil {
 		return fail(err)
 	}

@@ -207,7 +207,7 @@ func (j *judge) mark(k store.MessageKey, marks []ingest.MarkRequest, at store.Mo
 	l := j.live
 	l.decided++
 	l.marks.Count(len(marks) > 0, label == model.Important, 1)
-	if j.filter.InShadow() {
+	if j.filter.Line().InShadow() {
 		l.r.InShadow++
 	}
 	if len(marks) == 0 {

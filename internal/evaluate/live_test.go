@@ -241,7 +241,7 @@ func TestFirstStart(t *testing.T) {
 		cold := s.begin(testOptions(), 0)
 		for first := true; cold.at < past; {
 			cold.until(cold.at + 1)
-			st := cold.filter.Standing()
+			st := cold.filter.Line().Standing()
 			switch marks := cold.live.r.Marked; {
 			case marks > 0 && st.Important < filter.FirstLabels && first:
 				t.Errorf("seed %d: marked after %d important labels, standing %+v", seed, st.Important, st)
@@ -254,7 +254,7 @@ func TestFirstStart(t *testing.T) {
 			t.Errorf("seed %d: the first marks are %+v", seed, begun)
 		}
 		warm := s.begin(testOptions(), past)
-		if warm.filter.InShadow() {
+		if warm.filter.Line().InShadow() {
 			t.Errorf("seed %d: after the past: %s", seed, warm.filter.Marking())
 		}
 		c, w := cold.until(end), warm.until(end)

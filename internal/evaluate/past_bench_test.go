@@ -129,7 +129,7 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 		features[d.Message] = data
 		return err
 	})
-	b.ReportMetric(f.Standing().Decisions.Precision(), "precision-said-at-the-end")
+	b.ReportMetric(f.Line().Standing().Decisions.Precision(), "precision-said-at-the-end")
 	for name, s := range map[string]*Stream{"past": &past, "live": &live} {
 		d, baselines := s.Compare()
 		b.ReportMetric(d.F1, "F1-"+name)

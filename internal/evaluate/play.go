@@ -350,7 +350,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 		}
 	}
 	j.filter = f
-	f.Recall()
+	f.Learning().Recall()
 	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}

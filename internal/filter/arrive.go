@@ -249,7 +249,6 @@ func (f *Filter) freeze(e *Arrived, r *Result) error {
 		return fmt.Errorf("message %x came without content or features", e.Meta.Key[:4])
 	}
 	r.Features = e.Features
-	f.hold(e.Meta.Key, e.Features)
 	return nil
 }
 
@@ -260,17 +259,14 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 			return err
 		}
 	}
-	if err := f.replay(f.opts.Dual.Steps); err != nil {
+	d, err := f.learning.Decide(e.Meta.Key, r.Features, e.Meta.Vouched)
+	if err != nil {
 		return err
 	}
-	d := f.judge(e.Meta.Key, r.Features, f.pastFrom(r.Features), e.Meta.Vouched)
 	d.Correspondent = f.corresponds(e.Meta.From)
 	a := &f.st.Account
-	f.noteCall(&d)
-	f.noteScore(d.Score, d.Outcome)
-	a.Decided++
-	if d.Outcome == store.DecidedUnsure {
-		a.Unsure++
+	for _, t := range f.followers {
+		t.Decided(&d, r.Features, e.Meta.Vouched)
 	}
 	f.countJudged(m, -1)
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
@@ -285,7 +281,7 @@ func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
 	if f.waits(m) {
 		f.waitForSilence(m, a.ActiveDays+1)
 		heap.Push(&f.waiting, silenceOf(m.SilenceFrom, m.Seq, e.Meta.Key))
-		if f.opts.provisional() {
+		if f.opts.Provisional() {
 			m.Quiet = store.QuietHours
 			heap.Push(&f.hours, settleEntry{m.Arrived, m.Seq, e.Meta.Key})
 		}

@@ -32,7 +32,7 @@ func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
 	q := f.Askable(since)
 	scored := make([]Scored, 0, len(q.Messages))
 	for _, k := range q.Messages {
-		x, err := f.vector(k)
+		x, err := f.learning.vector(k)
 		if errors.Is(err, store.ErrNotFound) {
 			q.Lost++
 			continue
@@ -40,7 +40,7 @@ func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
 		if err != nil {
 			return q, err
 		}
-		scored = append(scored, Scored{k, f.learner.Score(x)})
+		scored = append(scored, Scored{k, f.learning.learner.Score(x)})
 	}
 	q.Messages = f.Choose(n, scored)
 	return q, nil
@@ -77,7 +77,7 @@ const spreadUntil = 20
 // of whose mail the owner has said something (mean of four persons .614, .652 and .689 after
 // 0, 30 and 130, against .621, .658 and .706; ten lives).
 func (f *Filter) Choose(n int, messages []Scored) []store.MessageKey {
-	threshold := f.fitted().Threshold
+	threshold := f.line.fitted().Threshold
 	all := make([]candidate, len(messages))
 	for i, s := range messages {
 		m, _ := f.st.Messages.Get(string(s.Message[:]))
@@ -172,14 +172,6 @@ func (f *Filter) SpokenOf(k store.MessageKey) bool {
 	return !ok || spokenOf(&m)
 }
 
-// Called returns what a score is called now.
-func (f *Filter) Called(score float64) store.Outcome {
-	if !f.known() {
-		return store.DecidedUnsure
-	}
-	return f.fitted().outcome(score)
-}
-
 // Questions returns how many messages that arrived at since or later are Askable, and no
 // more than most.
 func (f *Filter) Questions(most int, since store.Moment) (n int) {
@@ -198,7 +190,7 @@ func (f *Filter) Questions(most int, since store.Moment) (n int) {
 // Features returns the frozen features of a message, which the caller must not
 // change.
 func (f *Filter) Features(k store.MessageKey) (*featurize.Features, error) {
-	x, err := f.vectors.Features(k)
+	x, err := f.learning.vectors.Features(k)
 	if err != nil {
 		return nil, fmt.Errorf("message %x: %w", k[:4], err)
 	}

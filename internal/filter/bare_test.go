@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestUndoTakesBackACompanionWithoutItsMark(t *testing.T) {
 			w.wait(time.Hour)
 			w.marks = nil
 			w.untaught(name, func() {
-				w.apply(&UndoRequested{At: w.moment()})
+				w.apply(&filter.UndoRequested{At: w.moment()})
 				r, asked := w.requestOf(m.ID)
 				if asked != (c.want != "") || asked && (r.Flag != c.want || r.Also != "" || !r.Clear || r.Place != l.place) {
 					t.Fatalf("asked back: %+v (%v), want %q at %+v", r, asked, c.want, l.place)
@@ -104,7 +105,7 @@ func TestACompanionStaysBesideTheMarkOfAnotherHinged(t *testing.T) {
 	w.flag(l3, `\Flagged`, companion) // a star of the owner's is in nobody's way
 	w.wait(time.Hour)
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment()})
+	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); !ok || r.Flag != "$Important" || r.Also != "" {
 		t.Errorf("our mark beside the other's is asked back as %+v", r)
 	}
@@ -124,25 +125,25 @@ func TestAMarkTakenOffBeforeItWasConfirmedIsNotSetAgain(t *testing.T) {
 	w.teach()
 	l, m := w.urgent(1)
 	w.restart = true
-	w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", `\seen`}, Away: true})
+	w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", `\seen`}, Away: true})
 	w.marks = nil
-	r := w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", `\seen`}})
+	r := w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", `\seen`}})
 	if len(r.Marks) != 0 {
 		t.Fatalf("it is asked for again: %+v", r.Marks)
 	}
 	w.wantLedger(m.ID, store.MarkAbandoned)
-	if refused, _ := w.f.ledger.Refusals.Refused(l.key, w.row(l).ID); !refused {
+	if refused, _ := w.f.Ledger().Refusals.Refused(l.key, w.row(l).ID); !refused {
 		t.Error("it may be marked again")
 	}
-	w.apply(&UndoRequested{At: w.moment()})
+	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); !ok || r.Flag != ingest.Companion {
 		t.Errorf("the companion is asked back as %+v (%v)", r, ok)
 	}
 
 	// Another hinged marked it meanwhile: ours is still to be set.
 	l, m = w.urgent(2)
-	w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", "$label1"}, Away: true})
-	r = w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", "$label1"}})
+	w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", "$label1"}, Away: true})
+	r = w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", "$label1"}})
 	if len(r.Marks) != 1 || r.Marks[0].Also != "" {
 		t.Errorf("beside the mark of another hinged it is asked for as %+v", r.Marks)
 	}
@@ -156,9 +157,9 @@ func TestACompanionIsFollowedToWhereItsMessageIs(t *testing.T) {
 	w.done(m, ingest.Companion)
 	w.flag(l, ingest.Companion)
 	w.wait(time.Hour)
-	w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment()})
+	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); ok {
 		t.Fatalf("asked back where it is not: %+v", r)
 	}
@@ -169,7 +170,7 @@ func TestACompanionIsFollowedToWhereItsMessageIs(t *testing.T) {
 	}
 	w.cleared(r, ingest.MarkDone)
 	w.wantLedger(m.ID, store.MarkRefused)
-	if got := w.f.Ledger().Undo.Sight(l.key, Place{"Keep", 1, 99}, []string{"$hinged"}); len(got) != 1 || got[0].Flag != ingest.Companion {
+	if got := w.f.Ledger().Undo.Sight(l.key, placeAt("Keep", 1, 99), []string{"$hinged"}); len(got) != 1 || got[0].Flag != ingest.Companion {
 		t.Errorf("in another place it is asked back as %+v", got)
 	}
 }

@@ -32,8 +32,9 @@ type copyIndex struct {
 // derive gathers what the table has.
 func (ix *copyIndex) derive() {
 	ix.first, ix.more = make(map[store.ID]store.MessageKey, ix.messages.Len()), map[store.ID][]store.MessageKey{}
-	for m := range bySeq(ix.messages, func(*store.Message) {}) {
-		ix.add(m.id, m.key)
+	ids := map[store.MessageKey]store.ID{}
+	for _, k := range bySeq(ix.messages, func(k store.MessageKey, m *store.Message) { ids[k] = m.ID }) {
+		ix.add(ids[k], k)
 	}
 	if _, there := ix.messages.Get(string(ix.last.key[:])); !there {
 		ix.add(ix.last.id, ix.last.key)
@@ -135,8 +136,8 @@ func (f *Filter) named(id store.ID) (k store.MessageKey, sure bool) {
 	return all[0], false
 }
 
-// doubtful reports whether a server is believed and does not vouch for the sender of m.
-func (f *Filter) doubtful(m *store.Message) bool {
+// Doubtful reports whether a server is believed and does not vouch for the sender of m.
+func (f *Filter) Doubtful(m *store.Message) bool {
 	return f.opts.Featurize.AuthServID != "" && !m.Vouched
 }
 
@@ -193,7 +194,7 @@ func (f *Filter) answeredBy(reply Meta, id store.ID, known store.KnownID) (a ans
 	if len(all) == 0 {
 		return a, false
 	}
-	doubtful := f.doubtful(&all[0].row)
+	doubtful := f.Doubtful(&all[0].row)
 	if len(all) == 1 {
 		return answered{all[0].key, all[0].row.Sender, doubtful}, true
 	}

@@ -22,10 +22,10 @@ type Counts struct {
 
 // Counts gathers them.
 func (f *Filter) Counts() Counts {
-	cut, recent := f.fitted(), f.recent.sorted
+	cut, recent := f.line.fitted(), f.line.recent.sorted
 	c := Counts{
 		Waiting: f.silences, Places: f.ledger.Places.Count(),
-		Threshold: cut.Threshold, Precision: f.labelled.calibration().precision(f.labelled.sorted, cut.Threshold),
+		Threshold: cut.Threshold, Precision: f.line.labelled.calibration().precision(f.line.labelled.sorted, cut.Threshold),
 		Above: share(len(recent)-firstAbove(recent, cut.Threshold), len(recent)),
 	}
 	c.Entries, c.Intended = f.ledger.Entries.Messages()
@@ -57,7 +57,7 @@ func (f *Filter) countJudged(m *store.Message, by int) {
 	}
 	if label := LabelOf(m); label != 0 {
 		f.judged.count(&store.Scored{
-			Score: rounded(m.Score), Label: label, Above: m.Outcome == store.DecidedImportant, Correspondent: m.Correspondent,
+			Score: RoundedScore(m.Score), Label: label, Above: m.Outcome == store.DecidedImportant, Correspondent: m.Correspondent,
 		}, by)
 	}
 }
@@ -93,8 +93,8 @@ const missedBeforeWarning = 10
 // Passed returns how many messages in a row were decided, up to now, of which none was
 // called important. long reports whether that is too many to be chance.
 func (f *Filter) Passed() (n int, long bool) {
-	s := f.standing
-	return f.passed, f.known() && f.passed*s.Important >= missedBeforeWarning*s.Labels
+	s := f.line.standing
+	return f.passed, f.line.Trained() && f.passed*s.Important >= missedBeforeWarning*s.Labels
 }
 
 // waitForSilence notes in m, whose row the caller puts, since which of the

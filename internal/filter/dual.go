@@ -67,9 +67,9 @@ func (o *Options) retunes(p *Options) bool {
 	return (o.replays() || p.replays()) && (o.Learner != p.Learner || o.Dual.Window != p.Dual.Window)
 }
 
-// provisional reports whether silence teaches before it is final. Only a learner
+// Provisional reports whether silence teaches before it is final. Only a learner
 // that can take a label back may hear one that is likely to be wrong.
-func (o *Options) provisional() bool {
+func (o *Options) Provisional() bool {
 	return o.replays() && o.Dual.Horizon > 0 && o.SilenceDays > 0
 }
 
@@ -106,11 +106,11 @@ const (
 // labels tells the two apart (docs/results.md). Without a record it presumes the former:
 // the first lessons have the most to say. The weight of a label stays what it was when it
 // was learnt.
-func (f *Filter) boldness() float64 {
+func (f *Learning) boldness() float64 {
 	if !f.opts.replays() {
 		return 1
 	}
-	s := &f.standing
+	s := &f.line.standing
 	rarer := min(s.Important, s.Labels-s.Important)
 	times := float64(boldFrom*float64(rarer+presumed)) / float64(max(1, s.Mistakes))
 	return max(1, min(f.opts.Dual.Bold, float64(times*times)))
@@ -142,7 +142,7 @@ func (w *lessonWindow) trim(st *store.State, size int) {
 }
 
 // find returns the lesson on a message, if it is in the window.
-func (f *Filter) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
+func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
 	if n, ok = f.lessons.find(k); ok {
 		row, ok = f.st.Window.Get(store.WindowKey(n))
 	}
@@ -150,13 +150,13 @@ func (f *Filter) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool
 }
 
 // hold keeps the features of an arrival at hand.
-func (f *Filter) hold(k store.MessageKey, x *featurize.Features) {
+func (f *Learning) hold(k store.MessageKey, x *featurize.Features) {
 	f.latest.key, f.latest.features, f.latest.past = k, x, nil
 }
 
 // pastFrom returns the vector of features, which nobody may change. Those at hand are made
 // into a vector once.
-func (f *Filter) pastFrom(x *featurize.Features) *past {
+func (f *Learning) pastFrom(x *featurize.Features) *past {
 	if x != f.latest.features {
 		return &past{vector: x.Vector()}
 	}
@@ -167,7 +167,7 @@ func (f *Filter) pastFrom(x *featurize.Features) *past {
 }
 
 // slots returns those of the vector of a message, if it is at hand; nil if it isn't.
-func (f *Filter) slots(k store.MessageKey) *model.Slots {
+func (f *Learning) slots(k store.MessageKey) *model.Slots {
 	if f.latest.past == nil || f.latest.key != k {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (f *Filter) slots(k store.MessageKey) *model.Slots {
 
 // vector returns the frozen vector of a message. It holds until the next call, and nobody
 // may change it.
-func (f *Filter) vector(k store.MessageKey) (model.Vector, error) {
+func (f *Learning) vector(k store.MessageKey) (model.Vector, error) {
 	if f.latest.features != nil && f.latest.key == k {
 		return f.pastFrom(f.latest.features).vector, nil
 	}
@@ -193,16 +193,16 @@ func (f *Filter) vector(k store.MessageKey) (model.Vector, error) {
 // replay takes the next steps of replay, n of them: on earlier lessons, each towards
 // the label that its message has now. Lessons on messages that are forgotten since
 // are passed over, as their vectors may be gone.
-func (f *Filter) replay(n int) error {
+func (f *Learning) replay(n int) error {
 	if !f.opts.replays() {
 		return nil
 	}
-	return f.replayTo(f.st.Account.Replayed + uint64(n))
+	return f.ReplayTo(f.st.Account.Replayed + uint64(n))
 }
 
-// replayTo replays until so many steps were taken in all. Where there is nothing to
+// ReplayTo replays until so many steps were taken in all. Where there is nothing to
 // replay yet they count all the same, so that their numbers tell of arrivals alone.
-func (f *Filter) replayTo(replayed uint64) error {
+func (f *Learning) ReplayTo(replayed uint64) error {
 	a := &f.st.Account
 	for size := int(a.WindowNext - f.lessons.first); size > 0 && a.Replayed < replayed && f.opts.replays(); {
 		number := a.Replayed
@@ -216,7 +216,7 @@ func (f *Filter) replayTo(replayed uint64) error {
 }
 
 // step takes the step of replay with that number over so many lessons.
-func (f *Filter) step(number uint64, size int) error {
+func (f *Learning) step(number uint64, size int) error {
 	key, row, due := f.turn(number, size)
 	if !due {
 		return nil
@@ -240,7 +240,7 @@ func (f *Filter) step(number uint64, size int) error {
 
 // turn returns the row, under its key, of the lesson whose turn it is in the step of replay
 // with that number over so many lessons; due is false when that step is none.
-func (f *Filter) turn(number uint64, size int) (key string, row store.Windowed, due bool) {
+func (f *Learning) turn(number uint64, size int) (key string, row store.Windowed, due bool) {
 	key = store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
 	row, due = f.st.Window.Get(key)
 	due = due && (f.messages == nil || f.knows(row.Message)) && !model.Rests(row.Weight, number, size)
@@ -248,7 +248,7 @@ func (f *Filter) turn(number uint64, size int) (key string, row store.Windowed, 
 }
 
 // knows reports whether the vector of a message is sure to be there.
-func (f *Filter) knows(k store.MessageKey) bool {
+func (f *Learning) knows(k store.MessageKey) bool {
 	_, ok := f.messages.Get(string(k[:]))
 	return ok
 }
@@ -256,7 +256,7 @@ func (f *Filter) knows(k store.MessageKey) bool {
 // takeBack takes what is learnt of a message, whose vector is x, out of the weights,
 // if its lesson is in the window still; otherwise what it did stays. It reports
 // whether it did.
-func (f *Filter) takeBack(k store.MessageKey, x model.Vector) bool {
+func (f *Learning) takeBack(k store.MessageKey, x model.Vector) bool {
 	n, row, ok := f.find(k)
 	if !ok {
 		return false
@@ -272,7 +272,7 @@ func (f *Filter) takeBack(k store.MessageKey, x model.Vector) bool {
 }
 
 // keep puts a lesson that was just learnt into the window.
-func (f *Filter) keep(l *store.Lesson, u model.Update, gain float64) {
+func (f *Learning) keep(l *store.Lesson, u model.Update, gain float64) {
 	a := &f.st.Account
 	n, _, ok := f.find(l.Message)
 	if !ok {

@@ -157,6 +157,17 @@ func (e *Ticked) apply(f *Filter, r *Result) error {
 	return f.advance(e.At, r)
 }
 
+// Brought returns the message that an event brought, if it brought one; nil otherwise.
+func Brought(e Event) *Arrived {
+	switch e := e.(type) {
+	case *Arrived:
+		return e
+	case *Labelled:
+		return e.Handed
+	}
+	return nil
+}
+
 // ErrBadEvent is wrapped by every error of Decode.
 var ErrBadEvent = errors.New("not a journal entry")
 

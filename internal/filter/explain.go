@@ -55,13 +55,13 @@ func (f *Filter) Explain(k store.MessageKey) (Explanation, error) {
 	if !ok {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, store.ErrNotFound)
 	}
-	x, err := f.vectors.Features(k)
+	x, err := f.learning.vectors.Features(k)
 	if err != nil {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
 	}
-	_, row, _ := f.find(k)
+	_, row, _ := f.learning.find(k)
 	ex := f.explain(x, m.Vouched, float64(row.Alpha*float64(row.Label)))
-	ex.Message, ex.RuleThen = m, f.rules.byIndex(m.Rule)
+	ex.Message, ex.RuleThen = m, f.learning.rules.byIndex(m.Rule)
 	if m.Own {
 		ex.Corrections = nil
 	}
@@ -71,16 +71,16 @@ func (f *Filter) Explain(k store.MessageKey) (Explanation, error) {
 
 // Alone returns what each feature weighs: by itself, where a kernel learner gives it
 // another weight in each message. The caller must not change it.
-func (f *Filter) Alone() *model.Weights { return f.learner.alone() }
+func (f *Filter) Alone() *model.Weights { return f.learning.learner.alone() }
 
 // Size counts what is learnt.
-func (f *Filter) Size() Size { return f.learner.size() }
+func (f *Filter) Size() Size { return f.learning.learner.size() }
 
 // Score scores any features with the weights as they are now.
-func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x.Vector()) }
+func (f *Filter) Score(x *featurize.Features) float64 { return f.learning.learner.Score(x.Vector()) }
 
 // ScoreOf scores any vector likewise.
-func (f *Filter) ScoreOf(x model.Vector) float64 { return f.learner.Score(x) }
+func (f *Filter) ScoreOf(x model.Vector) float64 { return f.learning.learner.Score(x) }
 
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.
@@ -90,13 +90,13 @@ func (f *Filter) ExplainFeatures(x *featurize.Features, vouched bool) Explanatio
 
 // Parts are those of Explanation alone, which take a small part of its time.
 func (f *Filter) Parts(x *featurize.Features) []Contribution {
-	return f.parts(f.learner.weigh(x.Vector), x)
+	return f.parts(f.learning.learner.weigh(x.Vector), x)
 }
 
 // Strongest returns the first of Parts, n at most, in less time.
 func (f *Filter) Strongest(x *featurize.Features, n int) []Contribution {
 	best := make([]Contribution, 0, n+1)
-	for c := range contributions(f.learner.weigh(x.Vector), x) {
+	for c := range contributions(f.learning.learner.weigh(x.Vector), x) {
 		if len(best) == n && (n == 0 || strength(c, best[n-1]) > 0) {
 			continue
 		}
@@ -161,19 +161,19 @@ func unspoken(x *featurize.Features) map[model.Index]bool {
 
 func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64) Explanation {
 	ex := Explanation{Features: x}
-	c := f.fitted()
+	c := f.line.fitted()
 	ex.Cut.Threshold, ex.Cut.Low = c.Threshold, c.Low
 	vector := x.Vector()
-	ex.Score = f.learner.Score(vector)
-	by := f.learner.weigh(func() model.Vector { return vector })
+	ex.Score = f.learning.learner.Score(vector)
+	by := f.learning.learner.weigh(func() model.Vector { return vector })
 	ex.Parts = f.parts(by, x)
 	ex.Outcome = store.DecidedUnsure
-	if f.known() {
+	if f.line.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
-		ex.Flips = flips(vector, by.weights, f.learner.Score, c, unspoken(x))
+		ex.Flips = flips(vector, by.weights, f.learning.learner.Score, c, unspoken(x))
 	}
 	ex.Corrections = f.corrections(vector, lesson, c)
-	if rule, ok := f.rules.Match(x, vouched); ok {
+	if rule, ok := f.learning.rules.Match(x, vouched); ok {
 		ex.Rule, ex.Outcome, ex.Flips = &rule, rule.outcome(), nil
 		for i := range ex.Corrections {
 			ex.Corrections[i].Outcome = ex.Outcome

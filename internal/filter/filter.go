@@ -40,21 +40,18 @@ type Vectors interface {
 
 // Filter is one account's state machine.
 type Filter struct {
-	opts    Options
-	st      *store.State
-	vectors Vectors
+	opts     Options
+	st       *store.State
+	vectors  Vectors
+	learning *Learning
+	line     *Line
+	ledger   *ledger.Ledger
+	// followers hear what is decided and learnt; see Follow.
+	followers []Follower
 
-	// All below is derived from opts and st, and rebuilt by New.
+	// All below is derived from opts and st.
 	freezer  *featurize.Featurizer
-	learner  Learner
-	rules    *RuleSet
 	zone     *time.Location
-	labelled *window
-	standing Standing
-	recent   *window
-	newest   newest // of recent; nil: not gathered
-	cut      cut
-	stale    bool // the windows changed since cut was fitted
 	settling settleQueue
 	silences int                // messages whose silence is waited for
 	judged   Standing           // see Judgement
@@ -63,41 +60,40 @@ type Filter struct {
 	waiting  settleQueue        // messages whose silence is waited for, by SilenceFrom
 	hours    settleQueue        // of store.QuietHours
 	days     settleQueue        // of store.QuietDays
-	lessons  lessonWindow
-	// messages are those whose vectors can be read, those of st; nil: all that vectors
-	// has.
-	messages *store.Table[store.Message]
-	scratch  model.Vector // see vector
-	// recalled are the vectors of the window that Recall keeps; nil: none. replaying is the
-	// one at hand otherwise.
-	recalled  map[store.MessageKey]*past
-	replaying past
-	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
-	rehearsed *linear
+	oldest   messageQueue       // all messages, by Seq
+	early    earlyIndex
+	copies   copyIndex
 	// passing is the room for the message that Classify looks at.
 	passing struct {
 		features featurize.Features
 		vector   model.Vector
 	}
-	oldest messageQueue // all messages, by Seq
-	// gone are those that the last event made the filter forget for their age or number.
-	gone   []store.MessageKey
-	ledger *ledger.Ledger
-	early  earlyIndex
-	copies copyIndex
-	// latest are the features of the last decided arrival, so that a label that
-	// comes with it or right after it needs no look-up.
-	latest struct {
-		key      store.MessageKey
-		features *featurize.Features
-		past     *past // of features; nil: not made yet
-	}
 }
+
+// Follower hears, at its turn, what a filter decides and learns. See package past.
+type Follower interface {
+	// Decided hears a decision about a message with these features.
+	Decided(d *Decision, x *featurize.Features, vouched bool)
+	// Learnt hears a lesson, and whether a mark of ours is on the message, or was.
+	Learnt(l store.Lesson, marked bool)
+	// Overheard hears what the threshold alone did.
+	Overheard(l store.Lesson)
+	// Stood hears that the label of a message, which may have been provisional, is none any more.
+	Stood(k store.MessageKey)
+	// Ruled hears of other rules, and Primed of other weights to begin with.
+	Ruled(rules *RuleSet)
+	Primed(prior store.PackedVector)
+	// Forgotten hears of a message that the filter no longer remembers.
+	Forgotten(k store.MessageKey)
+}
+
+// Follow lets one more follower hear what comes.
+func (f *Filter) Follow(t Follower) { f.followers = append(f.followers, t) }
 
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
 func (f *Filter) Release() {
-	f.latest.features, f.latest.past, f.rehearsed = nil, nil, nil
+	f.learning.latest.features, f.learning.latest.past, f.learning.rehearsed = nil, nil, nil
 	f.passing.features, f.passing.vector = featurize.Features{}, nil
 }
 
@@ -148,46 +144,55 @@ type Result struct {
 // event comes.
 func New(st *store.State, v Vectors) (*Filter, error) {
 	f := &Filter{st: st, vectors: v}
+	f.line = &Line{opts: &f.opts, st: st}
+	f.learning = &Learning{opts: &f.opts, st: st, vectors: v, line: f.line}
 	opts, err := optionsOf(st)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.configure(opts); err != nil {
-		return nil, err
-	}
-	f.derive(takeSummary(st))
-	st.Summarise = f.summarise
-	return f, nil
+	return f, f.begin(opts)
 }
 
-// derive builds, from the state, what it leads to, with s if that is not nil.
-func (f *Filter) derive(s *summary) {
-	f.readWindows(s)
-	f.rebuildQueues(s)
-	if s != nil && !f.complete() { // the summary is not what it says
-		f.readWindows(nil)
-		f.rebuildQueues(nil)
+// begin goes on from the state as it is.
+func (f *Filter) begin(o Options) error {
+	if err := f.configure(o); err != nil {
+		return err
 	}
+	f.line.gather()
+	f.rebuildQueues()
 	f.ledger = ledger.New(f.st, f.wanted)
 	f.tellLedger()
-	f.lessons, f.messages = newLessonWindow(f.st), f.st.Messages
+	f.learning.lessons, f.learning.messages = newLessonWindow(f.st), f.st.Messages
 	f.early = newEarlyIndex(f.st)
+	return nil
 }
 
-// readWindows derives what is kept beside the windows of scores, with s if that is not nil.
-func (f *Filter) readWindows(s *summary) {
-	if s != nil {
-		f.standing = s.standing
-		f.labelled = s.window(f.st.Labelled, s.labelled, f.standing.count)
-		f.recent = s.window(f.st.Recent, s.recent, func(*store.Scored, int) {})
-	} else {
-		f.standing = Standing{}
-		f.labelled = newWindow(f.st.Labelled, func(e *store.Scored) { f.standing.count(e, 1) })
-		f.recent = newWindow(f.st.Recent, func(*store.Scored) {})
+// Resume goes on from the state as package past has left it. scores are those of the last
+// messages decided; calls count anew, unless they are nil.
+func (f *Filter) Resume(scores []store.Scored, calls []Call) error {
+	f.st.Recent.Empty()
+	for i, s := range scores {
+		f.st.Recent.Put(slotOf(f.st.Account.Scores+uint64(i)-uint64(len(scores))), s)
 	}
-	f.newest = nil
-	f.stale = true
+	disownUnknown(f.st)
+	f.learning.latest.features, f.learning.latest.past, f.learning.rehearsed = nil, nil, nil
+	if err := f.begin(f.opts); err != nil {
+		return err
+	}
+	if calls != nil {
+		f.line.countCalls(calls)
+	}
+	return nil
 }
+
+// Learning returns what is learnt. The caller may ask it, not change it.
+func (f *Filter) Learning() *Learning { return f.learning }
+
+// Line returns where the line is drawn. The caller may ask it, not change it.
+func (f *Filter) Line() *Line { return f.line }
+
+// Vectors returns where frozen vectors are looked up.
+func (f *Filter) Vectors() Vectors { return f.vectors }
 
 // State returns the state that the filter works on. The caller may read it and
 // commit it, not change it.
@@ -226,7 +231,8 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	f.opts, f.zone, f.learner, f.rules, f.freezer, f.stale = o, zone, learner, rules, freezer, true
+	f.opts, f.zone, f.freezer, f.line.stale = o, zone, freezer, true
+	f.learning.learner, f.learning.rules = learner, rules
 	return nil
 }
 
@@ -235,7 +241,7 @@ func (f *Filter) configure(o Options) error {
 // fit); bad mail is never an error.
 func (f *Filter) Apply(e Event) (Result, error) {
 	var r Result
-	f.rehearsed, f.gone = nil, nil
+	f.learning.rehearsed = nil
 	if f.st.Account.Paused && !allowedInPause(e) {
 		return r, nil
 	}
@@ -285,25 +291,21 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	if e.Options.retunes(&f.opts) && a.Important+a.Ordinary > 0 {
 		a.Dual.Tuned++
 	}
-	if e.Options.another(f.opts) {
+	if e.Options.Another(f.opts) {
 		if hasLearnt(f.st) {
-			beginAnew(f.st)
-			f.readWindows(nil)
-			f.lessons = newLessonWindow(f.st)
+			BeginAnew(f.st)
+			f.line.gather()
+			f.learning.lessons = newLessonWindow(f.st)
 		}
-		if err := prime(f.st, e.Options, f.Prior()); err != nil {
+		if err := Prime(f.st, e.Options, f.Prior()); err != nil {
 			return err
 		}
 	}
-	former := f.rules
+	former := f.learning.rules
 	if err := f.configure(e.Options); err != nil {
 		return err
 	}
-	if size := f.opts.Dual.Window; f.opts.replays() {
-		f.lessons.trim(f.st, size)
-	} else {
-		f.lessons.trim(f.st, 0)
-	}
+	f.learning.trim()
 	f.tellLedger()
 	f.st.Account.Options = enc
 	f.follow(former)
@@ -373,9 +375,9 @@ func (e *Reached) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// day returns the number of the day, in the account's time zone, in which m
+// Day returns the number of the day, in the account's time zone, in which m
 // lies.
-func (f *Filter) day(m store.Moment) int32 {
+func (f *Filter) Day(m store.Moment) int32 {
 	t := m.Time().In(f.zone)
 	return int32(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
 }
@@ -384,7 +386,7 @@ func (f *Filter) day(m store.Moment) int32 {
 func (f *Filter) noteActivity() {
 	a := &f.st.Account
 	a.LastActive = a.Clock
-	if d := f.day(a.Clock); d > a.ClockDay {
+	if d := f.Day(a.Clock); d > a.ClockDay {
 		a.ClockDay = d
 		a.ActiveDays++
 	}

@@ -252,7 +252,7 @@ func takeHandled(st *store.State, sender store.ID, what store.Handling) {
 // handle notes what the owner did with m, in place of what was noted before. What is done
 // with a message whose sender is doubtful says nothing of whom it names. The caller puts m.
 func (f *Filter) handle(m *store.Message, what store.Handling) {
-	if f.doubtful(m) {
+	if f.Doubtful(m) {
 		what = store.HandledNothing
 	}
 	if m.Handled == what {
@@ -276,7 +276,7 @@ func (f *Filter) byTopic(m *Meta) {
 	}
 	var last store.Message
 	f.st.Messages.EachWith([]byte(m.Topic.Key()), func(_ []byte, row *store.Message) {
-		if row.Topic == m.Topic && !row.Own && row.Seq > last.Seq && row.ID != 0 && slices.Contains(m.Recipients, row.Sender) && !f.doubtful(row) &&
+		if row.Topic == m.Topic && !row.Own && row.Seq > last.Seq && row.ID != 0 && slices.Contains(m.Recipients, row.Sender) && !f.Doubtful(row) &&
 			!ledger.Excluded(ingest.Role(row.Role)) && row.Arrived.Add(TopicDays*24*time.Hour) >= f.st.Account.Clock {
 			last = *row
 		}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"slices"
 	"strings"
@@ -14,12 +16,12 @@ import (
 
 // kernelOptions are those of every kind of kernel account, with budgets that are
 // soon full.
-func kernelOptions() map[string]Options {
-	all := map[string]Options{}
+func kernelOptions() map[string]filter.Options {
+	all := map[string]filter.Options{}
 	normalised := model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}
 	for _, forget := range model.Forgettings() {
 		o := testOptions()
-		o.Kernel = Kernel{Kernel: normalised, Budget: 12, Forget: forget}
+		o.Kernel = filter.Kernel{Kernel: normalised, Budget: 12, Forget: forget}
 		if forget == model.ForgetShrink {
 			o.Learner = model.Spec{Kind: model.KindPerceptron}
 		}
@@ -29,7 +31,7 @@ func kernelOptions() map[string]Options {
 		"polynomial": {Kind: model.KernelPolynomial, Degree: 3}, "gaussian": {Kind: model.KernelGaussian, Gamma: 1},
 	} {
 		o := testOptions()
-		o.Kernel = Kernel{Kernel: k, Budget: 12, Forget: model.ForgetOldest}
+		o.Kernel = filter.Kernel{Kernel: k, Budget: 12, Forget: model.ForgetOldest}
 		all[name] = o
 	}
 	return all
@@ -47,13 +49,13 @@ func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
 				w.storm(3, 250)
 			}
 			wantSameDigest(t, "restarted", calm.f, shaken.f)
-			f, err := Replay(store.NewState(), calm.entries(), calm.features)
+			f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantSameDigest(t, "replayed", calm.f, f)
 			st := f.State()
-			if n := st.Supports.Len(); n != 12 || st.Coefficients.Len() != n || f.Size() != (Size{Supports: n}) || st.Weights.Len() != 0 {
+			if n := st.Supports.Len(); n != 12 || st.Coefficients.Len() != n || f.Size() != (filter.Size{Supports: n}) || st.Weights.Len() != 0 {
 				t.Errorf("%d supports, %d coefficients, %+v, %d weights; the budget is 12", n, st.Coefficients.Len(), f.Size(), st.Weights.Len())
 			}
 			if st.Account.Displaced == 0 || st.Account.Updates < 13 || st.Account.MaxNorm == 0 || st.Account.Kernel.Reach == 0 {
@@ -96,7 +98,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 			for _, flip := range ex.Flips {
 				flips++
 				rest := slices.DeleteFunc(x.Vector(), func(f model.Feature) bool { return slices.Contains(flip.Features, f.Index) })
-				if s := w.f.learner.Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
+				if s := w.f.Learner().Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
 					t.Fatalf("%s, %+v: the score is %v", name, flip, s)
 				}
 			}
@@ -104,11 +106,11 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 				continue
 			}
 			c := ex.Corrections[0]
-			twin, err := Replay(store.NewState(), w.entries(), w.features)
+			twin, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := twin.Apply(&Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
+			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
 				t.Fatal(err)
 			}
 			if got := twin.Score(x); math.Abs(got-c.Score) > 1e-6 {
@@ -130,16 +132,16 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 	w := newWorld(t, o)
 	w.teach()
 	kernel := o
-	kernel.Kernel = Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2}, Budget: 50, Forget: model.ForgetProject}
+	kernel.Kernel = filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2}, Budget: 50, Forget: model.ForgetProject}
 	gaussian := kernel
 	gaussian.Kernel.Kernel = model.Kernel{Kind: model.KernelGaussian, Gamma: 1}
-	for n, next := range []Options{kernel, gaussian, o, kernel} {
-		if !w.f.Trained() {
+	for n, next := range []filter.Options{kernel, gaussian, o, kernel} {
+		if !w.f.Line().Trained() {
 			t.Fatalf("change %d: untrained before", n)
 		}
-		w.apply(&Configured{At: w.moment(), Options: next})
+		w.apply(&filter.Configured{At: w.moment(), Options: next})
 		st := w.f.State()
-		if a := st.Account; w.f.Trained() || a.Mistakes+a.Updates+a.Scores+a.Labels != 0 || a.Kernel != (model.KernelTally{}) ||
+		if a := st.Account; w.f.Line().Trained() || a.Mistakes+a.Updates+a.Scores+a.Labels != 0 || a.Kernel != (model.KernelTally{}) ||
 			st.Weights.Len()+st.Supports.Len()+st.Coefficients.Len()+st.Labelled.Len()+st.Recent.Len() != 0 {
 			t.Fatalf("change %d: %+v, %d weights, %d supports", n, a, st.Weights.Len(), st.Supports.Len())
 		}
@@ -151,15 +153,15 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 	}
 	less := kernel
 	less.Kernel.Budget = before - 3
-	w.apply(&Configured{At: w.moment(), Options: less})
-	if n := w.f.State().Supports.Len(); n != before || !w.f.Trained() {
+	w.apply(&filter.Configured{At: w.moment(), Options: less})
+	if n := w.f.State().Supports.Len(); n != before || !w.f.Line().Trained() {
 		t.Errorf("a lower budget: %d supports at once, %d before", n, before)
 	}
 	w.storm(9, 200)
 	if n := w.f.State().Supports.Len(); n != before-3 {
 		t.Errorf("a lower budget: %d supports in the end, want %d", n, before-3)
 	}
-	f, err := Replay(store.NewState(), w.entries(), w.features)
+	f, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,15 +171,15 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 func TestKernelOptionsThatCannotBe(t *testing.T) {
 	good := kernelOptions()["projectron"]
 	for name, c := range map[string]struct {
-		spoil func(*Options)
+		spoil func(*filter.Options)
 		want  string
 	}{
-		"no budget":      {func(o *Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
-		"great budget":   {func(o *Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
-		"degree":         {func(o *Options) { o.Kernel.Kernel.Degree = 0 }, "degree is 0"},
-		"forgetting":     {func(o *Options) { o.Kernel.Forget = "newest" }, `"newest" is unknown`},
-		"forgetron":      {func(o *Options) { o.Kernel.Forget = model.ForgetShrink }, "perceptron alone"},
-		"budget without": {func(o *Options) { o.Kernel = Kernel{Budget: 5} }, `kernel "" is unknown`},
+		"no budget":      {func(o *filter.Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
+		"great budget":   {func(o *filter.Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
+		"degree":         {func(o *filter.Options) { o.Kernel.Kernel.Degree = 0 }, "degree is 0"},
+		"forgetting":     {func(o *filter.Options) { o.Kernel.Forget = "newest" }, `"newest" is unknown`},
+		"forgetron":      {func(o *filter.Options) { o.Kernel.Forget = model.ForgetShrink }, "perceptron alone"},
+		"budget without": {func(o *filter.Options) { o.Kernel = filter.Kernel{Budget: 5} }, `kernel "" is unknown`},
 	} {
 		o := good
 		c.spoil(&o)

@@ -8,17 +8,12 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// fewLookups is how often a lookup searches the table before it makes an index, which takes
-// far longer: an account that is loaded for one message asks twice.
-const fewLookups = 8
-
 // lookup finds the rows of State.Window by the message that they are of: the number of a row,
 // which follows from its key. A message has one row at most; of several, the last counts. It
 // is derived from the table, and must hear of what changes there.
 type lookup struct {
 	rows  *store.Table[store.Windowed]
 	index map[store.MessageKey]uint64 // nil: not made yet
-	asked int
 }
 
 // windowNumber is the reverse of store.WindowKey.
@@ -26,15 +21,6 @@ func windowNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
 
 // find returns the number of the row that a message has.
 func (l *lookup) find(k store.MessageKey) (n uint64, ok bool) {
-	if l.index == nil && l.asked < fewLookups {
-		l.asked++
-		l.rows.EachWith(k[:], func(key []byte, row *store.Windowed) {
-			if row.Message == k {
-				n, ok = max(n, windowNumber(key)), true
-			}
-		})
-		return n, ok
-	}
 	n, ok = l.all()[k]
 	return n, ok
 }
@@ -44,25 +30,18 @@ func (l *lookup) all() map[store.MessageKey]uint64 {
 	if l.index == nil {
 		l.index = make(map[store.MessageKey]uint64, l.rows.Len())
 		l.rows.Each(func(key []byte, row *store.Windowed) {
-			k, n := row.Message, windowNumber(key)
-			if before, ok := l.index[k]; !ok || before < n {
-				l.index[k] = n
-			}
+			l.index[row.Message] = max(l.index[row.Message], windowNumber(key))
 		})
 	}
 	return l.index
 }
 
 // put notes that the row of a message has that number now.
-func (l *lookup) put(k store.MessageKey, n uint64) {
-	if l.index != nil {
-		l.index[k] = n
-	}
-}
+func (l *lookup) put(k store.MessageKey, n uint64) { l.all()[k] = n }
 
 // drop notes that the row with that number is that of the message no more.
 func (l *lookup) drop(k store.MessageKey, n uint64) {
-	if l.index != nil && l.index[k] == n {
+	if l.all()[k] == n {
 		delete(l.index, k)
 	}
 }

@@ -21,28 +21,11 @@ func (f *Filter) intend(e *Arrived, m *store.Message) {
 		m.Reason = reason
 		return
 	}
-	if reason := f.spend(); reason != store.ReasonThreshold {
+	if reason := f.line.Spend(f.Day(f.st.Account.Clock)); reason != store.ReasonThreshold {
 		m.Reason = reason
 		return
 	}
 	f.ledger.Enter(e.Meta.Key, m, e.Place, e.Flags, e.ModSeq)
-}
-
-// spend takes one of the marks of the day. It returns ReasonThreshold, or why there is none
-// left: in the first days few are set, and the rest is as in shadow.
-func (f *Filter) spend() store.Reason {
-	a := &f.st.Account
-	if day := f.day(a.Clock); day != a.SentDay {
-		a.SentDay, a.SentToday = day, 0
-	}
-	switch limit := f.opts.Threshold.PerDay; {
-	case limit > 0 && a.SentToday >= uint32(limit):
-		return store.ReasonBudget
-	case f.fewADay() && a.SentToday >= firstMarks:
-		return store.ReasonShadow
-	}
-	a.SentToday++
-	return store.ReasonThreshold
 }
 
 // obstacle returns why an important message must not be marked, or
@@ -76,12 +59,10 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if why := f.suspect(e, m); why != store.ReasonThreshold {
 		return why
 	}
-	if f.opts.Shadow == ShadowAuto && f.earned() {
-		if a := &f.st.Account; !a.Proven {
-			a.Proven, a.ProvenAt = true, a.Clock
-		}
+	if f.opts.Shadow == ShadowAuto {
+		f.line.Prove()
 	}
-	if f.InShadow() || !f.opts.marking() || f.fewADay() && !f.amongSurest(m) {
+	if f.line.InShadow() || !f.opts.marking() || f.line.fewADay() && !f.amongSurest(m) {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold
@@ -160,5 +141,5 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 func (f *Filter) wanted(k store.MessageKey) bool {
 	m, known := f.st.Messages.Get(string(k[:]))
 	word := Word(&m) == model.Important && f.opts.Shadow != ShadowOn
-	return known && !saidNo(&m) && (word || !f.InShadow())
+	return known && !saidNo(&m) && (word || !f.line.InShadow())
 }

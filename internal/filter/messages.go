@@ -35,14 +35,7 @@ func (f *Filter) RuleOf(m *store.Message) *Rule {
 	if m.Rule == 0 {
 		return nil
 	}
-	return f.rules.byIndex(m.Rule)
-}
-
-// Cut returns the threshold, and the lower end of the band below it in which messages are
-// unsure.
-func (f *Filter) Cut() (threshold, low float64) {
-	c := f.fitted()
-	return c.Threshold, c.Low
+	return f.learning.rules.byIndex(m.Rule)
 }
 
 // Zone returns the time zone in which the account's days begin.
@@ -50,7 +43,9 @@ func (f *Filter) Zone() *time.Location { return f.zone }
 
 // SquaredNorm returns ‖φ(x)‖², φ the map of the kernel: a lesson on x moves the score of
 // x by its step times this.
-func (f *Filter) SquaredNorm(x *featurize.Features) float64 { return f.learner.Norm(x.Vector()) }
+func (f *Filter) SquaredNorm(x *featurize.Features) float64 {
+	return f.learning.learner.Norm(x.Vector())
+}
 
 // Oldest returns when the oldest known message arrived.
 func (f *Filter) Oldest() (at store.Moment, ok bool) {

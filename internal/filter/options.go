@@ -163,8 +163,8 @@ func (o Options) ModelSpec() model.KernelSpec {
 	return model.KernelSpec{Spec: o.Learner, Kernel: o.Kernel.Kernel, Budget: o.Kernel.Budget, Forget: o.Kernel.Forget}
 }
 
-// another reports whether what was learnt under the options p is of no use under o.
-func (o Options) another(p Options) bool {
+// Another reports whether what was learnt under the options p is of no use under o.
+func (o Options) Another(p Options) bool {
 	return o.Kernel.Kernel != p.Kernel.Kernel || o.Kernel.Forget != p.Kernel.Forget
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
@@ -13,10 +14,10 @@ import (
 )
 
 // says has the owner call a message important or ordinary in so many words.
-func (w *world) says(l letter, label model.Label) Result {
+func (w *world) says(l letter, label model.Label) filter.Result {
 	w.t.Helper()
 	w.marks = nil
-	return w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+	return w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
 }
 
 func (w *world) wantMark(l letter, want store.LedgerState) {
@@ -34,8 +35,8 @@ func TestOrdinaryTakesTheMarkOff(t *testing.T) {
 			w, l, _ := marked(t)
 			w.says(l, model.Ordinary)
 			w.wantMark(l, store.MarkRefused)
-			if m := w.row(l); Stands(&m) != store.DecidedOrdinary || w.f.State().Account.Refused != 1 {
-				t.Fatalf("it stands as %v; %d are refused", Stands(&m), w.f.State().Account.Refused)
+			if m := w.row(l); filter.Stands(&m) != store.DecidedOrdinary || w.f.State().Account.Refused != 1 {
+				t.Fatalf("it stands as %v; %d are refused", filter.Stands(&m), w.f.State().Account.Refused)
 			}
 			if restart {
 				w.marks = w.f.Ledger().Intents()
@@ -70,16 +71,16 @@ func TestImportantSetsTheMark(t *testing.T) {
 		return l
 	}
 	for name, c := range map[string]struct {
-		options func(*Options)
+		options func(*filter.Options)
 		letter  func(*world) letter
 		want    int
 	}{
 		"ordinary":      {nil, plain, 1},
-		"shadow auto":   {func(o *Options) { o.Shadow = ShadowAuto }, plain, 1},
-		"shadow on":     {func(o *Options) { o.Shadow = ShadowOn }, plain, 0},
-		"no mark":       {func(o *Options) { o.Marks = nil }, plain, 0},
-		"no budget":     {func(o *Options) { o.Threshold.PerDay = 1 }, plain, 1},
-		"several flags": {func(o *Options) { o.Marks = []string{"$Important", `\Flagged`} }, plain, 2},
+		"shadow auto":   {func(o *filter.Options) { o.Shadow = filter.ShadowAuto }, plain, 1},
+		"shadow on":     {func(o *filter.Options) { o.Shadow = filter.ShadowOn }, plain, 0},
+		"no mark":       {func(o *filter.Options) { o.Marks = nil }, plain, 0},
+		"no budget":     {func(o *filter.Options) { o.Threshold.PerDay = 1 }, plain, 1},
+		"several flags": {func(o *filter.Options) { o.Marks = []string{"$Important", `\Flagged`} }, plain, 2},
 		"in Junk":       {nil, func(w *world) letter { return w.move(plain(w), "Junk") }, 0},
 		"in Trash":      {nil, func(w *world) letter { return w.move(plain(w), "Trash", `\Seen`) }, 0},
 		"taken off before": {nil, func(w *world) letter {
@@ -98,7 +99,7 @@ func TestImportantSetsTheMark(t *testing.T) {
 			w.teach()
 			if c.options != nil {
 				c.options(&o)
-				w.apply(&Configured{At: w.moment(), Options: o})
+				w.apply(&filter.Configured{At: w.moment(), Options: o})
 			}
 			l := c.letter(w)
 			w.says(l, model.Important)
@@ -115,8 +116,8 @@ func TestImportantSetsTheMark(t *testing.T) {
 				known = append(known, m.Flag)
 			}
 			m := w.row(l)
-			if Stands(&m) != store.DecidedImportant || len(w.lessons) == 0 {
-				t.Fatalf("it stands as %v, lessons %v", Stands(&m), w.lessons)
+			if filter.Stands(&m) != store.DecidedImportant || len(w.lessons) == 0 {
+				t.Fatalf("it stands as %v, lessons %v", filter.Stands(&m), w.lessons)
 			}
 			if c.want == 0 {
 				return
@@ -159,7 +160,7 @@ func TestAMarkOfSeveralFlagsIsOne(t *testing.T) {
 	w := newWorld(t, o)
 	w.teach()
 	o.Marks = []string{`\Flagged`, "$Important", "$label1"}
-	w.apply(&Configured{At: w.moment(), Options: o})
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	var letters []letter
 	for i, want := range []uint64{7, 8, 9} {
 		w.marks = nil
@@ -202,6 +203,6 @@ func TestADeletedMessageHasNoStandingMark(t *testing.T) {
 	w.wantMark(l, store.CopyGone)
 	back := w.move(trashed, "INBOX", "$Important", `\Seen`)
 	w.wantMark(l, store.MarkConfirmed)
-	w.apply(&Vanished{At: w.moment(), Mailbox: back.place.Mailbox, UIDValidity: back.place.UIDValidity, UIDs: []uint32{back.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: back.place.Mailbox, UIDValidity: back.place.UIDValidity, UIDs: []uint32{back.place.UID}})
 	w.wantMark(l, store.CopyGone)
 }

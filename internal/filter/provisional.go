@@ -72,7 +72,7 @@ func (f *Filter) hearQuietOf(k store.MessageKey, m *store.Message, what store.Qu
 	marked := f.ledger.Entries.EverMarked(k)
 	word := f.quietWord(m, marked, false)
 	switch {
-	case !f.opts.provisional(), word.label == 0, m.Label != 0 && (m.Source != store.SourceProvisional || m.Label == word.label), m.Pending.Label != 0:
+	case !f.opts.Provisional(), word.label == 0, m.Label != 0 && (m.Source != store.SourceProvisional || m.Label == word.label), m.Pending.Label != 0:
 		return nil
 	case what == store.QuietHours && marked:
 		if f.opts.Dual.MarkedHorizon > 0 {

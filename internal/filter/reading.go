@@ -109,7 +109,7 @@ func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
 	*newest = max(*newest, m.Seq)
 	waits := m.Quiet == store.QuietHours && f.readingTells() >= readEnough
 	again := m.Quiet == store.QuietNothing && m.Source <= store.SourceProvisional && m.SilenceFrom > 0 && !f.ledger.Entries.EverMarked(k)
-	if f.opts.provisional() && (waits || again) {
+	if f.opts.Provisional() && (waits || again) {
 		m.Quiet, m.ReadAt = store.QuietHours, f.st.Account.Clock
 		heap.Push(&f.hours, settleEntry{m.ReadAt, m.Seq, k})
 	}

@@ -27,7 +27,7 @@ func (f *Filter) capMessages() {
 		return
 	}
 	var stay []store.MessageKey
-	lessons := f.lessons.all()
+	lessons := f.learning.lessons.all()
 	for f.st.Messages.Len() > limit-most/10 && !f.oldest.empty() {
 		k := f.oldest.front()
 		if m, ok := f.st.Messages.Get(string(k[:])); ok {
@@ -49,9 +49,11 @@ func (f *Filter) lose(k store.MessageKey, m *store.Message) {
 	f.waitForSilence(m, 0)
 	f.countJudged(m, -1)
 	f.copies.drop(m.ID, k)
-	f.labelled.disown(k)
+	f.line.labelled.disown(k)
 	f.st.Messages.Delete(string(k[:]))
-	f.gone = append(f.gone, k)
+	for _, t := range f.followers {
+		t.Forgotten(k)
+	}
 }
 
 // forgetOld forgets what is older, by the account's clock, than Limits.Keep: messages,
@@ -64,7 +66,7 @@ func (f *Filter) forgetOld() {
 	end := f.st.Account.Clock.Add(-f.opts.Limits.Keep)
 	// Messages arrived in the order of their numbers and of the clock.
 	var stay []store.MessageKey
-	replayed, lessons := f.replayedSince(), f.lessons.all()
+	replayed, lessons := f.replayedSince(), f.learning.lessons.all()
 	first, n := f.st.Account.Messages+1, f.oldest.head
 	for ; n < len(f.oldest.keys); n++ {
 		k := f.oldest.keys[n]
@@ -92,7 +94,7 @@ func (f *Filter) forgetOld() {
 // replayedSince is the number of the message of the oldest lesson that is replayed;
 // above all of them if there is none.
 func (f *Filter) replayedSince() uint64 {
-	if row, ok := f.st.Window.Get(store.WindowKey(f.lessons.first)); ok {
+	if row, ok := f.st.Window.Get(store.WindowKey(f.learning.lessons.first)); ok {
 		if m, ok := f.st.Messages.Get(string(row.Message[:])); ok {
 			return m.Seq
 		}

@@ -5,8 +5,6 @@ package filter
 import (
 	"cmp"
 	"container/heap"
-	"iter"
-	"math"
 	"slices"
 
 	"github.com/hinged/hinged/model"
@@ -56,110 +54,60 @@ func (q *messageQueue) pop() {
 	}
 }
 
-// queued is what queues are built from of a message.
-type queued struct {
-	key   store.MessageKey
-	seq   uint64
-	id    store.ID
-	quiet store.Quiet
-	out   store.Outcome
-	from  uint32       // its SilenceFrom
-	at    store.Moment // its quietSince
-	// pending: it has a label that waits since then.
-	pending bool
-	since   store.Moment
-}
-
-func queuedOf(key store.MessageKey, m *store.Message) queued {
-	return queued{
-		key: key, seq: m.Seq, id: m.ID, quiet: m.Quiet, out: m.Outcome,
-		from: m.SilenceFrom, at: quietSince(m), pending: m.Pending.Label != 0, since: m.Pending.Since,
+// bySeq returns the keys of all messages in order of Seq.
+func bySeq(messages *store.Table[store.Message], each func(k store.MessageKey, m *store.Message)) []store.MessageKey {
+	type numbered struct {
+		seq uint64
+		key store.MessageKey
 	}
-}
-
-// bySeq yields what queues are built from of all messages in order of Seq, after it has
-// called each with them in any order, which must not keep them.
-func bySeq(messages *store.Table[store.Message], each func(*store.Message)) iter.Seq[*queued] {
-	all := make([]queued, 0, messages.Len())
-	least, most := uint64(math.MaxUint64), uint64(0)
+	all := make([]numbered, 0, messages.Len())
 	messages.Each(func(key []byte, m *store.Message) {
-		each(m)
-		least, most = min(least, m.Seq), max(most, m.Seq)
-		all = append(all, queuedOf(store.MessageKey(key), m))
+		k := store.MessageKey(key)
+		each(k, m)
+		all = append(all, numbered{m.Seq, k})
 	})
-	return func(yield func(*queued) bool) {
-		for _, i := range inOrder(all, least, most) {
-			if !yield(&all[i]) {
-				return
-			}
-		}
-	}
-}
-
-// inOrder returns the indices of all in order of Seq, of which least and most are the least and
-// the greatest.
-func inOrder(all []queued, least, most uint64) []int32 {
-	order := make([]int32, 0, len(all))
-	// Their numbers have few gaps, so that most can be put where they belong.
-	if span := most - least; len(all) > 0 && span < 4*uint64(len(all)) {
-		places := make([]int32, span+1)
-		for i := range all {
-			places[all[i].seq-least] = int32(i) + 1
-		}
-		for _, i := range places {
-			if i > 0 {
-				order = append(order, i-1)
-			}
-		}
-		if len(order) == len(all) { // no two have one number
-			return order
-		}
-	}
-	order = order[:0]
+	slices.SortFunc(all, func(a, b numbered) int { return cmp.Compare(a.seq, b.seq) })
+	keys := make([]store.MessageKey, len(all), len(all)+1)
 	for i := range all {
-		order = append(order, int32(i))
+		keys[i] = all[i].key
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(all[a].seq, all[b].seq) })
-	return order
+	return keys
 }
 
-// rebuildQueues derives what is kept of messages in order of Seq, with s if that is not nil.
-func (f *Filter) rebuildQueues(s *summary) {
-	f.settling, f.waiting, f.oldest, f.silences, f.backs = nil, nil, messageQueue{}, 0, nil
-	f.judged, f.passed = Standing{}, 0
-	f.hours, f.days, f.copies = nil, nil, copyIndex{messages: f.st.Messages}
-	var all iter.Seq[*queued]
-	if s != nil {
-		unknown := f.st.Account.Unknown // which counts all of them already
-		f.judged = s.judged
-		all = s.bySeq(f.st.Messages, f.countJudged)
-		f.st.Account.Unknown = unknown
-	} else {
-		f.st.Account.Unknown = 0
-		all = bySeq(f.st.Messages, func(m *store.Message) { f.countJudged(m, 1) })
-	}
-	f.oldest.keys = make([]store.MessageKey, 0, f.st.Messages.Len()+1)
-	for it := range all {
-		f.oldest.push(it.key)
-		f.pass(it.out)
-		if it.from > 0 {
-			f.waiting = append(f.waiting, silenceOf(it.from, it.seq, it.key))
+// rebuildQueues derives what is kept of messages.
+func (f *Filter) rebuildQueues() {
+	f.settling, f.waiting, f.hours, f.days, f.backs = nil, nil, nil, nil, nil
+	f.silences, f.judged, f.copies = 0, Standing{}, copyIndex{messages: f.st.Messages}
+	f.st.Account.Unknown = 0
+	important := uint64(0) // Seq of the last that was
+	f.oldest = messageQueue{keys: bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
+		f.countJudged(m, 1)
+		if m.Outcome == store.DecidedImportant {
+			important = max(important, m.Seq)
+		}
+		if m.SilenceFrom > 0 {
+			f.waiting = append(f.waiting, silenceOf(m.SilenceFrom, m.Seq, k))
 			f.silences++
 		}
-		switch it.quiet {
+		switch m.Quiet {
 		case store.QuietHours:
-			f.hours = append(f.hours, settleEntry{it.at, it.seq, it.key})
+			f.hours = append(f.hours, settleEntry{quietSince(m), m.Seq, k})
 		case store.QuietDays:
-			f.days = append(f.days, settleEntry{it.at, it.seq, it.key})
+			f.days = append(f.days, settleEntry{quietSince(m), m.Seq, k})
 		}
-		if it.pending {
-			f.settling = append(f.settling, settleEntry{it.since, it.seq, it.key})
+		if m.Pending.Label != 0 {
+			f.settling = append(f.settling, settleEntry{m.Pending.Since, m.Seq, k})
 		}
+	})}
+	f.passed = 0
+	f.st.Messages.Each(func(_ []byte, m *store.Message) {
+		if m.Outcome != store.Undecided && m.Seq > important {
+			f.passed++
+		}
+	})
+	for _, q := range []*settleQueue{&f.settling, &f.waiting, &f.hours, &f.days} {
+		heap.Init(q)
 	}
-	heap.Init(&f.settling)
-	heap.Init(&f.waiting)
-	heap.Init(&f.hours)
-	heap.Init(&f.days)
 }
 
 // Due reports whether the passing of time to now would change anything: a
@@ -289,7 +237,7 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 	switch what := f.quietWord(m, marked, true); {
 	case m.Label != 0 && (m.Source != store.SourceProvisional || what.label != model.Important):
 		if m.Source == store.SourceProvisional {
-			m.Source = store.SourceSilence // it stands
+			f.stood(k, m, store.SourceSilence)
 		}
 		return nil
 	case what.label == 0 && m.Personal:
@@ -298,9 +246,7 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 		f.countJudged(m, 1)
 		// The learner hears nothing. The threshold must: where what was read and kept counted
 		// for nothing, it would lie above all that nobody answers.
-		l := f.lessonOf(k, m, model.Important, store.SourceSilence)
-		f.score(&l)
-		r.Lessons = append(r.Lessons, l)
+		f.tellLine(k, m, model.Important, r)
 		return nil
 	case marked, what.label == 0:
 		// What was sent to many, read and kept, is rarely wanted, and no good lesson.
@@ -309,16 +255,23 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 		// was left alone in shadow counted against marking the like of it; if it
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
-		l := f.lessonOf(k, m, model.Ordinary, store.SourceSilence)
-		f.score(&l)
+		f.tellLine(k, m, model.Ordinary, r)
 		f.countJudged(m, -1)
 		m.LeftAlone = true
 		f.countJudged(m, 1)
-		r.Lessons = append(r.Lessons, l)
 		return nil
 	default:
 		return f.learn(k, m, what.label, what.source, r)
 	}
+}
+
+// stood notes that the label of m is as it was said, by a stronger source. A provisional one is
+// none any more.
+func (f *Filter) stood(k store.MessageKey, m *store.Message, source store.Source) {
+	for _, t := range f.followers {
+		t.Stood(k)
+	}
+	m.Source = source
 }
 
 // accept reports whether a label for m is news: not what was learnt already,
@@ -331,13 +284,13 @@ func (f *Filter) accept(k store.MessageKey, m store.Message, what said) (store.M
 	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
 	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
 		if !m.Pending.Source.Outranks(what.strength()) {
-			if m.Pending.Label != 0 && !f.holds(k, &m, nil) { // this gives the label from now on
+			if m.Pending.Label != 0 && !f.Holds(k, &m, nil) { // this gives the label from now on
 				m.Source = what.source
 			}
 			m.Pending = store.Pending{}
 		}
 		if what.source.Outranks(m.Source) {
-			m.Source = what.source
+			f.stood(k, &m, what.source)
 		}
 		return m, false
 	}

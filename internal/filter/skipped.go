@@ -54,3 +54,12 @@ func (f *Filter) past(e *Arrived) bool {
 func (f *Filter) decides(role ingest.Role, e *Arrived) bool {
 	return !ledger.Excluded(role) || role == ingest.RoleTrash && e.Backlog
 }
+
+// ours returns the marks of an arrival that was forgotten with a mark of ours on
+// it.
+func (f *Filter) ours(e *Arrived) []string {
+	if _, ours := f.Ledger().Refusals.Refused(e.Meta.Key, e.Meta.ID); !ours {
+		return nil
+	}
+	return f.Ledger().MarksAmong(e.Flags)
+}

@@ -3,9 +3,7 @@
 package filter
 
 import (
-	"cmp"
 	"container/heap"
-	"maps"
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
@@ -43,7 +41,7 @@ func (f *Filter) unsay(k store.MessageKey, m *store.Message, what said, gone ...
 // ground reports whether what was learnt of m still stands, now that the label goes that waited to
 // be learnt in its place: it may have been taken back meanwhile.
 func (f *Filter) ground(k store.MessageKey, m *store.Message, gone []string) bool {
-	stands := m.Label == 0 || f.holds(k, m, gone)
+	stands := m.Label == 0 || f.Holds(k, m, gone)
 	if !stands {
 		f.back(k, m)
 	}
@@ -141,67 +139,9 @@ func (f *Filter) TakenBack() []store.MessageKey {
 	return f.backs
 }
 
-// TakeBackRequested takes back the lessons of all that is TakenBack, those alone that the owner
-// took back: what a message had taught before stands again.
-type TakeBackRequested struct{ At store.Moment }
-
-// taken is what becomes of a message whose lesson is taken back.
-type taken struct {
-	row     store.Message
-	lessons []store.Lesson // of it, in order
-	at      []int          // their places in the log
-	gone    uint32         // so many of them go
-}
-
-func (e *TakeBackRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
-	w.at, w.taken = e.At, map[store.MessageKey]*taken{}
-	for _, k := range w.f.TakenBack() {
-		row, _ := w.f.st.Messages.Get(string(k[:]))
-		w.taken[k] = &taken{row: row}
-	}
-	n := 0
-	for l, err := range w.past.Lessons() {
-		if err := cmp.Or(err, w.past.Interrupted()); err != nil {
-			return nil, err
-		}
-		if t := w.taken[l.Message]; t != nil && l.Learnt() {
-			t.lessons, t.at = append(t.lessons, l), append(t.at, n)
-		}
-		n++
-	}
-	goes := map[int]bool{}
-	for k, t := range w.taken {
-		t.unlearn(w.f, k, goes)
-	}
-	n = -1
-	return func(*store.Lesson) bool { n++; return goes[n] }, nil
-}
-
-// unlearn finds which lessons on message k go, and gives its row the label that stands then. A
-// label that is older may have been taken back, too, while the newer one stood.
-func (t *taken) unlearn(f *Filter, k store.MessageKey, goes map[int]bool) {
-	m := &t.row
-	m.Pending = store.Pending{}
-	for i, l := range slices.Backward(t.lessons) {
-		if l.Label != m.Label {
-			return
-		}
-		if l.Source != m.Source { // what is taken back had only made that label stronger
-			if m.Source = l.Source; f.holds(k, m, nil) {
-				return
-			}
-		}
-		goes[t.at[i]] = true
-		t.gone++
-		if m.Label, m.Source = l.Before, l.BeforeSource; f.holds(k, m, nil) {
-			return
-		}
-	}
-}
-
-// holds reports whether what gave m its label is there still, as far as flags, but for those that
+// Holds reports whether what gave m its label is there still, as far as flags, but for those that
 // are gone, show it.
-func (f *Filter) holds(k store.MessageKey, m *store.Message, gone []string) bool {
+func (f *Filter) Holds(k store.MessageKey, m *store.Message, gone []string) bool {
 	heard := ingest.WithoutFlags(m.Heard, gone)
 	has := func(flag string) bool { return ingest.HasFlag(heard, flag) }
 	switch m.Source {
@@ -219,34 +159,34 @@ func (f *Filter) holds(k store.MessageKey, m *store.Message, gone []string) bool
 	return true
 }
 
-// finishTaking brings the rows of the messages into the state. What waited for silence waits
-// again, from today on, and what else the owner has said is heard.
-func (w *rewriting) finishTaking() {
-	f, a := w.f, &w.f.st.Account
-	for _, k := range slices.SortedFunc(maps.Keys(w.taken), func(x, y store.MessageKey) int { return slices.Compare(x[:], y[:]) }) {
-		t := w.taken[k]
-		m := &t.row
-		m.Lessons -= min(m.Lessons, t.gone)
-		f.handle(m, store.HandledNothing)
-		heard := a.Clock >= quietSince(m).Add(f.opts.Dual.Horizon)
-		if f.noteLabel(m, m.Label, m.Source); heard {
-			f.noteKept(m)
+// Restand brings the row of message k, so many of whose lessons were taken back, in order: it has
+// the label that stands. What waited for silence waits again, from today on, and what else the
+// owner has said is heard. The caller puts m, and has the filter Resume.
+func (f *Filter) Restand(k store.MessageKey, m *store.Message, gone uint32) {
+	a := &f.st.Account
+	m.Lessons -= min(m.Lessons, gone)
+	f.handle(m, store.HandledNothing)
+	heard := a.Clock >= quietSince(m).Add(f.opts.Dual.Horizon)
+	if f.noteLabel(m, m.Label, m.Source); heard {
+		f.noteKept(m)
+	}
+	if m.Label == 0 && f.waits(m) {
+		m.SilenceFrom = a.ActiveDays + 1
+		if f.opts.Provisional() && !heard {
+			m.Quiet = store.QuietHours
 		}
-		if m.Label == 0 && f.waits(m) {
-			m.SilenceFrom = a.ActiveDays + 1
-			if f.opts.provisional() && !heard {
-				m.Quiet = store.QuietHours
-			}
-		}
-		if m.Source == store.SourceProvisional {
-			m.SilenceFrom = a.ActiveDays + 1
-		}
-		if what := f.besides(k, m, nil); what.label != 0 && what.label != m.Label {
-			m.Pending = store.Pending{Label: what.label, Source: what.source, Since: a.Clock, Single: true}
-		}
-		f.st.Messages.Put(string(k[:]), *m)
+	}
+	if m.Source == store.SourceProvisional {
+		m.SilenceFrom = a.ActiveDays + 1
+	}
+	if what := f.besides(k, m, nil); what.label != 0 && what.label != m.Label {
+		m.Pending = store.Pending{Label: what.label, Source: what.source, Since: a.Clock, Single: true}
 	}
 }
+
+// Unhandle takes what the owner did with m out of what is remembered of them and of the sender,
+// as a lesson on m was taken back or m is about to be forgotten. The caller puts m.
+func (f *Filter) Unhandle(m *store.Message) { f.handle(m, store.HandledNothing) }
 
 // waits reports whether silence about a decided message says that it is ordinary: that is less
 // than what a rule says that calls it important.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter/ledger"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 )
 
@@ -25,7 +27,7 @@ func marked(t *testing.T) (*world, letter, ingest.MarkRequest) {
 func (w *world) undo(alone bool) []ingest.MarkRequest {
 	w.t.Helper()
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment(), Alone: alone})
+	w.apply(&filter.UndoRequested{At: w.moment(), Alone: alone})
 	return w.marks
 }
 
@@ -44,10 +46,10 @@ func (w *world) requestFor(n uint64) ingest.MarkRequest {
 	return found[0]
 }
 
-func (w *world) cleared(r ingest.MarkRequest, o ingest.MarkOutcome, flags ...string) Result {
+func (w *world) cleared(r ingest.MarkRequest, o ingest.MarkOutcome, flags ...string) filter.Result {
 	w.t.Helper()
 	place := r.Place
-	return w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: o, Flags: ingest.CanonicalFlags(flags), Cleared: &place})
+	return w.apply(&filter.Settled{At: w.moment(), Ledger: r.ID, Outcome: o, Flags: ingest.CanonicalFlags(flags), Cleared: &place})
 }
 
 // untaught demands that nothing was learnt, refused or begun to be.
@@ -76,11 +78,11 @@ func TestAMarkIsTakenBackAndTeachesNothing(t *testing.T) {
 		},
 		"found gone after a crash": func(w *world, l letter, _ ingest.MarkRequest) {
 			w.restart = true
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Away: true})
+			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Away: true})
 		},
 		"asked again after a crash": func(w *world, _ letter, r ingest.MarkRequest) {
 			w.restart = true
-			w.apply(&Ticked{At: w.moment()})
+			w.apply(&filter.Ticked{At: w.moment()})
 			if again := w.f.Ledger().Intents(); !slices.ContainsFunc(again, func(a ingest.MarkRequest) bool {
 				return a.ID == r.ID && a.Clear && a.Place == r.Place
 			}) {
@@ -152,7 +154,7 @@ func TestTakingAMarkBackIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
 		t.Fatalf("after %d conflicts it was requested again: %+v", 7, again)
 	}
 	w.wantLedger(m.ID, store.MarkConfirmed)
-	if e, _ := w.f.ledger.Entries.Get(m.ID); e.Undo != 0 || e.Tries != 0 {
+	if e, _ := w.f.Ledger().Entries.Get(m.ID); e.Undo != 0 || e.Tries != 0 {
 		t.Errorf("the entry is %+v", e)
 	}
 	// The owner may ask again.
@@ -173,7 +175,7 @@ func TestTheOwnersMarksStay(t *testing.T) {
 	w.wantLedger(m2.ID, store.MarkRefused)
 	// One that somebody else had marked first.
 	_, m3 := w.urgent(3)
-	w.apply(&Settled{At: w.moment(), Ledger: m3.ID, Outcome: ingest.MarkConflict, Flags: []string{"$important"}})
+	w.apply(&filter.Settled{At: w.moment(), Ledger: m3.ID, Outcome: ingest.MarkConflict, Flags: []string{"$important"}})
 	// A copy that came without the mark and that the owner then marked.
 	copied, _ := w.deliver("Keep", l.raw)
 	w.flag(copied, "$Important")
@@ -205,7 +207,7 @@ func TestUndoOfOneMarkLeavesTheOthers(t *testing.T) {
 		t.Fatalf("undoable of %d: %+v", m2.ID, got)
 	}
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment(), Only: []uint64{m2.ID}})
+	w.apply(&filter.UndoRequested{At: w.moment(), Only: []uint64{m2.ID}})
 	if len(w.marks) != 1 {
 		t.Fatalf("asked back: %+v, want one", w.marks)
 	}
@@ -255,7 +257,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 		w.untaught("the move", func() {
 			w.undo(false)
 			r := w.requestFor(m.ID)
-			w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
 			w.cleared(r, ingest.MarkGone)
 			w.wantLedger(m.ID, store.MarkConfirmed)
 			w.marks = nil
@@ -270,7 +272,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 	})
 	t.Run("back after a month", func(t *testing.T) {
 		w, l, m := marked(t)
-		w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+		w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
 		if got := w.undo(false); slices.ContainsFunc(got, func(r ingest.MarkRequest) bool { return r.ID == m.ID }) {
 			t.Error("asked back where it is not")
 		}
@@ -301,7 +303,7 @@ func TestSinceLeavesEarlierMarksAlone(t *testing.T) {
 	_, m2 := w.urgent(2)
 	w.done(m2)
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Hour)})
+	w.apply(&filter.UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Hour)})
 	if len(w.marks) != 1 || w.marks[0].ID != m2.ID {
 		t.Errorf("asked back %+v, want entry %d alone", w.marks, m2.ID)
 	}
@@ -321,7 +323,7 @@ func TestWhatTheServerKeepsStaysInTheLedger(t *testing.T) {
 func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 	w, l, m := marked(t)
 	_, intended := w.urgent(2)
-	w.apply(&Paused{At: w.moment()})
+	w.apply(&filter.Paused{At: w.moment()})
 	w.marks = nil
 	if w.undo(false); len(w.marks) != 0 || w.f.Ledger().Undo.Errand() {
 		t.Fatalf("with a source that runs there is no pause, yet got %+v", w.marks)
@@ -350,7 +352,7 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 		t.Error("the errand is done")
 	}
 	w.lessons = nil
-	w.apply(&Resumed{At: w.moment()})
+	w.apply(&filter.Resumed{At: w.moment()})
 	w.flag(l, `\Seen`, `\Flagged`)
 	w.wait(time.Hour)
 	w.wantLessons("the star set during the pause", "important by flagged")
@@ -358,7 +360,7 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 
 func TestAMessageThatMovedIsSightedByItsKey(t *testing.T) {
 	w, l, m := marked(t)
-	there := Place{"Keep", 1, 9}
+	there := placeAt("Keep", 1, 9)
 	if got := w.f.Ledger().Undo.Sight(l.key, there, []string{"$important"}); got != nil {
 		t.Errorf("nothing was asked back, yet got %+v", got)
 	}
@@ -388,7 +390,7 @@ func TestUndoInAStorm(t *testing.T) {
 			w.storm(seed, 400)
 		}
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 		if err != nil {
 			t.Fatal(err)
 		}

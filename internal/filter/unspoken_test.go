@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 func TestNoDecisionHangsOnWhatIsNotThere(t *testing.T) {
 	w := newWorld(t, testOptions())
 	l, r := w.deliver("INBOX", mail("a@x", "ann@example.org", owner, "dear partner"))
-	skip := unspoken(r.Features)
+	skip := filter.Unspoken(r.Features)
 	if len(skip) == 0 {
 		t.Fatal("the message lacks nothing")
 	}
@@ -24,7 +25,7 @@ func TestNoDecisionHangsOnWhatIsNotThere(t *testing.T) {
 		weights.Set(n.Index, map[bool]float64{true: 1, false: 0.5}[skip[n.Index]])
 	}
 	x := r.Features.Vector()
-	for _, flip := range flips(x, weights, weights.Dot, cut{Threshold: weights.Dot(x) * 0.8}, skip) {
+	for _, flip := range filter.Flips(x, weights, weights.Dot, filter.Cut{Threshold: weights.Dot(x) * 0.8}, skip) {
 		for n := range r.Features.All() {
 			if featurize.FacetOf(n.Name) == featurize.FacetAbsent && slices.Contains(flip.Features, n.Index) {
 				t.Errorf("the decision on %x hangs on %q", l.key[:4], n.Name)

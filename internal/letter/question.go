@@ -79,7 +79,7 @@ func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]l
 	asked, open := map[string]bool{}, 0
 	marks := false
 	err := a.Look(ctx, desk.State, func(d *desk.Desk) error {
-		marks = !d.Filter.InShadow() && d.Filter.Trained()
+		marks = !d.Filter.Line().InShadow() && d.Filter.Line().Trained()
 		for _, l := range d.Filter.Ledger().Entries.Letters() {
 			if l.Asks == (store.MessageKey{}) {
 				continue

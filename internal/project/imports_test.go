@@ -46,6 +46,7 @@ var layers = []struct {
 	{"internal/passthrough", nil},
 	{"internal/filter/ledger", []string{"ingest", "model", "store"}},
 	{"internal/filter", []string{"featurize", "ingest", "internal/filter/ledger", "internal/zones", "model", "store"}},
+	{"internal/filter/past", []string{"featurize", "internal/filter", "internal/filter/ledger", "model", "store"}},
 	{"internal/reason", []string{"featurize", "internal/filter"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
@@ -80,9 +81,11 @@ var layers = []struct {
 // depend on the machine or the moment, by the directory that must do without.
 // A trailing slash means everything below as well.
 var unfit = map[string][]string{
-	"model":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
-	"featurize":       {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
-	"internal/filter/": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"model":                  {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
+	"featurize":              {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
+	"internal/filter":        {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"internal/filter/ledger": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"internal/filter/past":   {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 }
 
 // listed is what go list tells of a package.
