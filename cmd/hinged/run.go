@@ -110,7 +110,7 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 		o.Stream.Memory = memory
 	}
 	manager.Waiting("opening the store")
-	d, err := daemon.Await(ctx, o)
+	d, err := daemon.New(o)
 	if ctx.Err() != nil && d == nil {
 		return wire.close() // asked to stop while it waited for the store
 	}

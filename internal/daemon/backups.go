@@ -112,6 +112,15 @@ func (d *Daemon) nextBackup(o BackupOptions, started time.Time) (time.Duration, 
 	return max(0, due.Sub(d.now())), true
 }
 
+// newestBackup returns the path of the newest backup; "" if there is none.
+func (d *Daemon) newestBackup() string {
+	all, err := d.backups.options().Rotation.List()
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1].File
+}
+
 // errUnanswered: a backup would in time take the place of one from before the damage.
 var errUnanswered = errors.New("the store was begun anew after it was damaged")
 

@@ -85,6 +85,7 @@ func New(o Options) (*Daemon, error) {
 		d.now = time.Now
 	}
 	var err error
+	o.Store.NewestBackup = d.newestBackup
 	if d.store, err = boltfile.Open(o.StorePath, o.Store); err != nil {
 		return nil, err
 	}
@@ -150,7 +151,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	backing, end := context.WithCancel(ctx)
 	beside.Go(func() { d.keepBackups(backing) })
-	beside.Go(func() { d.check(backing) })
 	beside.Go(func() { d.scrub(backing) })
 	d.log.Info("running", "accounts", len(d.all()), "stream", d.stream != nil)
 	r.wait()
@@ -163,14 +163,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 		errs = append(errs, d.server.Stop())
 	}
 	return errors.Join(errs...)
-}
-
-// check reads what was left unread when the store was opened. If a file is damaged,
-// whoever commits to it stops with an error that says so.
-func (d *Daemon) check(ctx context.Context) {
-	if err := d.store.Check(ctx); err != nil && ctx.Err() == nil {
-		d.log.Error("the store is damaged", "error", err)
-	}
 }
 
 // scrub brings to its end what an earlier run had to leave of forgetting. A stream does

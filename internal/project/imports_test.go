@@ -50,14 +50,14 @@ var layers = []struct {
 	{"internal/reason", []string{"featurize", "internal/filter"}},
 	{"internal/prior", []string{"featurize", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
-	{"internal/writer", []string{"featurize", "internal/filter", "internal/packed", "model", "store", "store/boltfile"}},
-	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
+	{"internal/writer", []string{"featurize", "internal/filter", "internal/filter/past", "internal/packed", "model", "store", "store/boltfile"}},
+	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
 	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/whatif", []string{"internal/filter", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/whatif", []string{"internal/filter", "internal/filter/past", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/naming", []string{"featurize", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/control", []string{"docs", "internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/pipeline", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/pipeline", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
 	{"internal/notify", []string{"internal/atomicfile", "internal/desk"}},
 	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/filter/ledger", "internal/reason", "store"}},
@@ -72,13 +72,14 @@ var layers = []struct {
 	{"internal/e2e", nil},      // tests only
 	{"docs", nil},              // the description of the API, which is part of the program
 	{"docs/examples/...", nil}, // for those who have nothing of ours
-	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
+	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
 	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
-// depend on the machine or the moment, by the directory that must do without.
+// depend on the machine or the moment, or the store on bbolt's inside, by the directory that must
+// do without.
 // A trailing slash means everything below as well.
 var unfit = map[string][]string{
 	"model":                  {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
@@ -86,6 +87,7 @@ var unfit = map[string][]string{
 	"internal/filter":        {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 	"internal/filter/ledger": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 	"internal/filter/past":   {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"store/boltfile":         {"reflect", "unsafe"},
 }
 
 // listed is what go list tells of a package.

@@ -184,8 +184,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// What the check finds in a partition without mail counts as well.
-func TestDamageThatTheCheckFindsIsMendedWithoutMail(t *testing.T) {
+// What is found in a partition without mail counts as well.
+func TestDamageThatVerifyFindsIsMendedWithoutMail(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 78, 6, 100)
 	want, _ := undisturbed(t, c)
@@ -193,15 +193,15 @@ func TestDamageThatTheCheckFindsIsMendedWithoutMail(t *testing.T) {
 	p.start(small)
 	eventually(t, func() error { return caughtUp(c, p) })
 	allSaved(t, c)
-	eventually(t, func() error { return scrubbed(p) }) // which checks the file, too
+	eventually(t, func() error { return scrubbed(p) })
 	p.stop()
 	p.hooks.Whole = 1                                                                // so that it is left to the check,
 	p.start(func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1<<40, 1<<62 }) // and not found by a snapshot
 	eventually(t, func() error { return whole(p) })
 	file := fileOf(t, p, 1)
 	garble(t, file)
-	if err := p.store.Check(t.Context()); !errors.Is(err, store.ErrDamaged) {
-		t.Fatalf("Check: %v, want ErrDamaged", err)
+	if report, err := p.store.Verify(t.Context()); err != nil || report.OK() {
+		t.Fatalf("Verify: %+v, %v, want a problem", report, err)
 	}
 	eventually(t, func() error {
 		if s := p.engine.Status(); s.Partitions[1].DamagedFile != file+".damaged-1" {

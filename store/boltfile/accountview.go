@@ -16,7 +16,6 @@ import (
 type AccountView struct {
 	Progress Progress
 	bucket   *bolt.Bucket
-	read     residentLimit
 }
 
 // Manifest returns the name of a saved state, and its manifest in written form. The
@@ -79,7 +78,6 @@ func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position
 		if err := fn(number, position, payload); err != nil {
 			return err
 		}
-		a.read.add(len(value))
 	}
 	return nil
 }

@@ -85,7 +85,6 @@ func (s *Store) gather(ctx context.Context, path string, files []*file) (err err
 	}
 	for _, f := range files {
 		err := f.copyOut(func(tx *bolt.Tx) error {
-			defer release(tx)
 			return copyBucket(ctx, s.o, db, nil, tx.Cursor().Bucket())
 		})
 		if err != nil && !f.dropped.Load() {

@@ -5,144 +5,70 @@ package boltfile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"sync"
 
 	bolt "go.etcd.io/bbolt"
-
-	"github.com/hinged/hinged/store"
 )
 
-// Check checks what Open left unread, if it left anything, while others go on reading and
-// committing: that every page is in use once or free, and every checksum. It reads each
-// file whole, as it was when its turn came, and Compact and Close wait for it; it ends with ctx's
-// error soon after ctx is done.
-//
-// If a file is damaged it returns ErrDamaged, after it has checked the others, and from then on
-// so does whatever would write to that file. SetAside sets it aside if it is that of a partition,
-// or else the next Open, which reads it through. Until then, reading gives what can be read.
-func (s *Store) Check(ctx context.Context) (err error) {
-	defer wrap(&err, "checking store %s", s.path)
-	for _, f := range *s.files.Load() {
-		if problem := f.checkOnce(ctx); problem != nil && !f.dropped.Load() {
-			err = errors.Join(err, f.named(problem))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return err
-}
-
-// checkOnce is Check for one file.
-func (f *file) checkOnce(ctx context.Context) error {
-	if f.checked.Load() {
-		return nil
-	}
-	select {
-	case f.checking <- struct{}{}:
-		defer func() { <-f.checking }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if err := f.refusal(); err != nil || f.checked.Load() {
-		return err
-	}
-	err := f.check(func(tx *bolt.Tx, file *os.File, is header) error { return checkContent(ctx, tx, file, is) })
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
-		found := f.blame(fmt.Errorf("store %s: %w; nothing is written to it any more. %s", f.path, err, f.advice()))
-		f.damaged.Store(&found)
-		return errors.Join(err, suspect(f.path))
-	}
-	f.checked.Store(err == nil)
-	return err
-}
-
-// named says in which file of several something is wrong.
-func (f *file) named(err error) error {
-	if f.partition {
-		return fmt.Errorf("%s: %w", f.path, err)
-	}
-	return err
-}
-
-// advice says what helps against damage that was found while the file is open.
-func (f *file) advice() string {
-	if f.partition {
-		return "hinged sets the file aside and takes the partition over again, at its next start at the latest"
-	}
-	return "Stop hinged and put a backup in its place with hinged restore"
-}
-
-// refusal is why nothing may be written; nil: it may.
-func (f *file) refusal() error {
-	for _, found := range []*error{f.damaged.Load(), f.jammed.Load()} {
-		if found != nil {
-			return *found
-		}
-	}
-	return nil
-}
-
-// checkPages checks that every page is in use once or free, and that all keys are in order.
-func (f *file) checkPages(ctx context.Context) error {
-	return f.check(func(tx *bolt.Tx, file *os.File, is header) error { return walkFile(ctx, tx, file, is) })
-}
-
-// check calls fn in a read transaction, with the half of the header that this goes by, which
-// commits write over later. Compact and Close wait for it.
-func (f *file) check(fn func(tx *bolt.Tx, file *os.File, is header) error) (err error) {
-	f.copying.RLock()
-	defer f.copying.RUnlock()
-	file, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	f.writing.Lock()
-	goOn := sync.OnceFunc(f.writing.Unlock)
-	defer goOn()
-	f.open.RLock()
-	db := f.db // stays open: Compact and Close wait for copying
-	f.open.RUnlock()
-	return plain(f.run(db, false, func(tx *bolt.Tx) error {
-		halves, err := headerHalves(file, db.Info().PageSize)
-		if err != nil {
-			return err
-		}
-		is, err := headerOf(halves, uint64(tx.ID()))
-		if err != nil {
-			return err
-		}
-		goOn()
-		return fn(tx, file, is)
-	}))
-}
-
-// checkContent checks all that a transaction on a file reads: first its pages, by plain
-// reads of the file, and then what is in them. It ends with ctx's error soon after ctx
-// is done.
-func checkContent(ctx context.Context, tx *bolt.Tx, file *os.File, is header) error {
-	if err := walkFile(ctx, tx, file, is); err != nil {
-		return err
-	}
+// checkContent reads all that a transaction sees and checks every checksum; then it has the
+// library check its pages. The order matters: the library's check runs in a goroutine of its
+// own, in which a fault would end the process, so what it walks was walked before under guard.
+// Nobody may write meanwhile. It ends with ctx's error soon after ctx is done, but for the
+// library's part.
+func checkContent(ctx context.Context, tx *bolt.Tx) error {
 	if err := checkSchema(tx); err != nil {
 		return err
 	}
 	if problems := checkFrames(ctx, tx, 1); len(problems) > 0 {
 		return damage("%w", problems[0])
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return checkPages(tx)
 }
 
-func walkFile(ctx context.Context, tx *bolt.Tx, file *os.File, is header) error {
-	pageSize := tx.DB().Info().PageSize
-	return walkPages(ctx, file, pageSize, int(tx.Size())/pageSize, uint64(tx.Cursor().Bucket().Root()), is.freelist)
+// checkPages has the library check that every page is in use once or free, and that all keys
+// are in order.
+func checkPages(tx *bolt.Tx) (first error) {
+	if err := checkOverflow(tx); err != nil {
+		return err
+	}
+	for err := range tx.Check() { // to its end, or the goroutine behind it stays
+		if first == nil {
+			first = damage("%w", err)
+		}
+	}
+	return first
+}
+
+// checkOverflow checks that no page claims to go on beyond the end of the file: the library's
+// check notes each page that one claims, and would take all memory there is.
+func checkOverflow(tx *bolt.Tx) error {
+	pages := int(tx.Size()) / tx.DB().Info().PageSize
+	for id := 0; id < pages; id++ {
+		page, err := tx.Page(id)
+		if err != nil || page == nil {
+			return errors.Join(err, damage("page %d is missing", id))
+		}
+		if page.Type == "free" {
+			continue // what its header says is of an earlier use
+		}
+		if id += page.OverflowCount; id >= pages {
+			return damage("page %d claims %d pages more; the file has %d", page.ID, page.OverflowCount, pages)
+		}
+	}
+	return nil
+}
+
+// checkWhole checks that the file is as long as its header says.
+func checkWhole(tx *bolt.Tx, path string) error {
+	has, err := sizeOf(path)
+	if err == nil && tx.Size() > has {
+		return damage("the file has %d bytes, its header says %d; its end is missing", has, tx.Size())
+	}
+	return err
 }
 
 // suspicion is what the name of the file has after the store's that tells the next Open to

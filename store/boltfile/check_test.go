@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,9 +37,9 @@ func place(t testing.TB, data []byte) (path string) {
 	return path
 }
 
-// Whatever bit flips in a large file, which is opened unread: nothing crashes, and what Check
+// Whatever bit flips in a large file, which is opened unread: nothing crashes, and what Verify
 // does not notice does no harm.
-func TestFlippedBitsInALargeFileAreNoticedByCheckOrHarmless(t *testing.T) {
+func TestFlippedBitsInALargeFileAreNoticedByVerifyOrHarmless(t *testing.T) {
 	testkit.Computes(t)
 	whole, want := fullFile(t)
 	r := rand.New(rand.NewPCG(12, 12))
@@ -60,12 +61,12 @@ func TestFlippedBitsInALargeFileAreNoticedByCheckOrHarmless(t *testing.T) {
 			t.Fatalf("byte %d, bit %#x: %v", at, bit, err)
 		}
 		st, loadErr := s.Load("ann")
-		err = s.Check(context.Background())
+		report, err := s.Verify(context.Background())
 		switch {
-		case errors.Is(err, store.ErrDamaged):
+		case errors.Is(err, store.ErrDamaged) || !report.OK():
 			noticed++
 		case err != nil || loadErr != nil:
-			t.Fatalf("byte %d, bit %#x: Check: %v, Load: %v", at, bit, err, loadErr)
+			t.Fatalf("byte %d, bit %#x: Verify: %v, Load: %v", at, bit, err, loadErr)
 		default:
 			if _, got := store.Digest(st); got != want {
 				t.Fatalf("byte %d, bit %#x: not noticed, but the state is another one", at, bit)
@@ -83,20 +84,12 @@ func TestFlippedBitsInALargeFileAreNoticedByCheckOrHarmless(t *testing.T) {
 // freelistOf returns where the list of free pages is, and how many pages it names.
 func freelistOf(t *testing.T, data []byte) (at, count int) {
 	t.Helper()
-	file, err := os.Open(place(t, data))
-	if err != nil {
-		t.Fatal(err)
+	number := func(at int) uint64 { return binary.NativeEndian.Uint64(data[at:]) }
+	newest := page(0) // the half of the header that counts has the greater transaction
+	if number(page(1)+64) > number(page(0)+64) {
+		newest = page(1)
 	}
-	defer func() { _ = file.Close() }()
-	halves, err := headerHalves(file, page(1))
-	if err != nil || len(halves) != 2 {
-		t.Fatalf("halves of the header: %v, %v", halves, err)
-	}
-	newest := halves[0]
-	if halves[1].transaction > newest.transaction {
-		newest = halves[1]
-	}
-	at = page(int(newest.freelist))
+	at = page(int(number(newest + 48)))
 	return at, int(binary.NativeEndian.Uint16(data[at+10:]))
 }
 
@@ -108,14 +101,14 @@ func TestADamagedListOfFreePagesIsNoticed(t *testing.T) {
 	if count < 3 {
 		t.Fatalf("the list has %d pages, want some", count)
 	}
-	number := func(data []byte, i int) []byte { return data[at+pageHeader+8*i:] }
+	number := func(data []byte, i int) []byte { return data[at+16+8*i:] }
 	for name, damage := range map[string]func([]byte){
 		"a page in use":     func(data []byte) { binary.NativeEndian.PutUint64(number(data, 0), uint64(at/page(1))) },
 		"a page twice":      func(data []byte) { copy(number(data, 1)[:8], number(data, 0)[:8]) },
 		"a page beyond":     func(data []byte) { binary.NativeEndian.PutUint64(number(data, count-1), 1<<40) },
 		"a page too few":    func(data []byte) { binary.NativeEndian.PutUint16(data[at+10:], uint16(count-1)) },
 		"more than fit":     func(data []byte) { binary.NativeEndian.PutUint16(data[at+10:], 60000) },
-		"another page":      func(data []byte) { binary.NativeEndian.PutUint16(data[at+8:], leafPage) },
+		"another page":      func(data []byte) { binary.NativeEndian.PutUint16(data[at+8:], 2) },
 		"another page's id": func(data []byte) { binary.NativeEndian.PutUint64(data[at:], 3) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +125,8 @@ func TestADamagedListOfFreePagesIsNoticed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Check(context.Background()); !errors.Is(err, store.ErrDamaged) {
-				t.Errorf("Check: %v, want ErrDamaged", err)
+			if report, err := s.Verify(context.Background()); err != nil || report.OK() {
+				t.Errorf("Verify: %+v, %v, want a problem", report, err)
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
@@ -142,14 +135,16 @@ func TestADamagedListOfFreePagesIsNoticed(t *testing.T) {
 	}
 }
 
-// A large file that turns out to be damaged is not written to any more, and is set aside
+// A large file that turns out to be damaged is not used any more, and is set aside
 // when it is opened the next time.
-func TestWhatCheckFindsEndsCommitsAndIsSetAside(t *testing.T) {
+func TestDamageThatIsFoundEndsTheUseOfTheFile(t *testing.T) {
 	whole, _ := fullFile(t)
 	at, count := freelistOf(t, whole)
 	binary.NativeEndian.PutUint16(whole[at+10:], uint16(count-1))
 	path := place(t, whole)
-	s, err := Open(path, unread())
+	o := unread()
+	o.NewestBackup = func() string { return "/backups/newest.db" }
+	s, err := Open(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +152,15 @@ func TestWhatCheckFindsEndsCommitsAndIsSetAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(context.Background()); !errors.Is(err, store.ErrDamaged) {
-		t.Fatalf("Check: %v, want ErrDamaged", err)
+	if report, err := s.Verify(context.Background()); err != nil || report.OK() {
+		t.Fatalf("Verify: %+v, %v, want a problem", report, err)
 	}
 	st.Account.Messages++
-	if err := s.Commit("ann", st, store.Batch{}); !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("Commit: %v, want ErrDamaged", err)
+	if err := s.Commit("ann", st, store.Batch{}); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "hinged restore /backups/newest.db") {
+		t.Errorf("Commit: %v, want ErrDamaged that names the backup", err)
+	}
+	if _, err := s.Load("ann"); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Load: %v, want ErrDamaged", err)
 	}
 	if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("Compact: %v, want ErrDamaged", err)
@@ -195,8 +193,8 @@ func TestADamagedFileThatCannotBeMovedStaysSuspected(t *testing.T) {
 	}
 }
 
-// While Check reads a large file, commits go on.
-func TestCheckBesideCommits(t *testing.T) {
+// While Verify reads a file, commits go on.
+func TestVerifyBesideCommits(t *testing.T) {
 	whole, _ := fullFile(t)
 	s := openTest(t, place(t, whole), unread())
 	st, err := s.Load("ann")
@@ -205,15 +203,14 @@ func TestCheckBesideCommits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.Check(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Check: %v, want that it was cancelled", err)
+	if _, err := s.Verify(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify: %v, want that it was cancelled", err)
 	}
 	var checking sync.WaitGroup
 	checking.Go(func() {
 		for range 5 {
-			s.root.checked.Store(false)
-			if err := s.Check(context.Background()); err != nil {
-				t.Errorf("Check: %v", err)
+			if report, err := s.Verify(context.Background()); err != nil || !report.OK() {
+				t.Errorf("Verify: %+v, %v", report, err)
 			}
 		}
 	})
@@ -257,7 +254,6 @@ func longTasksEnd(t *testing.T, oneFile bool) {
 		"take over": func(ctx context.Context) error {
 			return s.BeginTakeOver(ctx, storetest.Inbox3, store.LogPosition{Next: 5, Partitions: 4}, coming)
 		},
-		"check": func(ctx context.Context) error { uncheck(s); return s.Check(ctx) },
 		"verify": func(ctx context.Context) error {
 			_, err := s.Verify(ctx)
 			return err

@@ -44,7 +44,6 @@ type committing struct {
 // CommitPartition promise.
 func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
 	all := make([]*committing, 0, len(accounts))
-	features := 0
 	for _, a := range accounts {
 		c, err := newCommitting(a)
 		if err != nil {
@@ -52,7 +51,6 @@ func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
 		}
 		if c != nil {
 			all = append(all, c)
-			features += len(a.Batch.Features)
 		}
 	}
 	if len(all) == 0 && at == nil {
@@ -64,7 +62,7 @@ func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
 		return err
 	}
 	defer release()
-	if written, err := s.transact(f, all, at, features); err != nil {
+	if written, err := s.transact(f, all, at); err != nil {
 		err = s.orForeign(err, f, at.key(), names(all))
 		for _, c := range all {
 			// A transaction that failed at its end may have reached the disk.
@@ -99,16 +97,12 @@ func names(all []*committing) (names []string) {
 }
 
 // transact runs the transaction of a commit, and reports whether everything was
-// written in it: then it may count even if there is an error. features is how many it
-// brings.
-func (s *Store) transact(f *file, all []*committing, at *advance, features int) (written bool, err error) {
+// written in it: then it may count even if there is an error.
+func (s *Store) transact(f *file, all []*committing, at *advance) (written bool, err error) {
 	if err := s.o.step("begin"); err != nil {
 		return false, err
 	}
 	err = f.update(func(tx *bolt.Tx) error {
-		if features > releaseEvery || len(all) > releaseEvery {
-			defer f.relieve(tx) // what they touched lies scattered
-		}
 		if err := s.writeAll(f, tx, all, at); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@
 package boltfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ const compacting = ".compacting"
 // the file whose turn it is wait until it has ended; reading goes on, and waits only for the
 // moment of the change. What the files hold stays the same, to the byte.
 //
-// A new file is written beside the old one, compared with it and on the disk
+// The old file is checked; the new one is written beside it and on the disk
 // before it is renamed over it, and its lock is taken before the old one's is
 // let go, so that at no moment another process could open either. It belongs to
 // the old one's owner. After a crash
@@ -49,10 +48,6 @@ func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 
 // compact is Compact for one file.
 func (f *file) compact(ctx context.Context) (before, after int64, err error) {
-	// What would be copied was perhaps not checked yet.
-	if err := errors.Join(f.checkOnce(ctx), f.refusal()); err != nil {
-		return 0, 0, err
-	}
 	if !f.copying.TryLock() {
 		return 0, 0, store.ErrBusy
 	}
@@ -101,8 +96,8 @@ func (f *file) place(next *bolt.DB, draft string) (placed bool, err error) {
 	return true, errors.Join(syncDir(filepath.Dir(f.path)), old.Close())
 }
 
-// compactInto writes all that the store holds to a new file at path, compares
-// both, and returns the new one open, locked and on the disk. After an error
+// compactInto writes all that the store holds to a new file at path, and
+// returns that open, locked and on the disk. After an error
 // there may be a file at path.
 func (f *file) compactInto(ctx context.Context, path string) (next *bolt.DB, err error) {
 	if err := f.o.step("compact"); err != nil {
@@ -121,12 +116,14 @@ func (f *file) compactInto(ctx context.Context, path string) (next *bolt.DB, err
 	return next, nil
 }
 
-// fill copies all that the store holds to next, compares both, and brings next, which
+// fill checks all that the store holds, copies it to next, and brings next, which
 // is the file at path, to the disk.
 func (f *file) fill(ctx context.Context, next *bolt.DB, path string) error {
-	err := f.run(f.db, false, func(was *bolt.Tx) error {
-		defer release(was)
-		return copyEqual(ctx, f.o, next, nil, was.Cursor().Bucket())
+	err := f.run(f.db.View, func(was *bolt.Tx) error {
+		if err := checkContent(ctx, was); err != nil {
+			return err
+		}
+		return copyBucket(ctx, f.o, next, nil, was.Cursor().Bucket())
 	})
 	if err != nil {
 		return err
@@ -184,36 +181,6 @@ func finishDraft(db *bolt.DB, path string) error {
 		}
 	}
 	return db.Sync()
-}
-
-// equalBuckets compares two buckets with all that is in them.
-func equalBuckets(ctx context.Context, a, b *bolt.Bucket, readA, readB *residentLimit) error {
-	other := b.Cursor()
-	key, value := other.First()
-	err := a.ForEach(func(k, v []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !bytes.Equal(k, key) || !bytes.Equal(v, value) || (v == nil) != (value == nil) {
-			return damage("the copy differs from the original at key %x", k)
-		}
-		readA.add(len(v))
-		readB.add(len(v))
-		if v == nil {
-			if err := equalBuckets(ctx, a.Bucket(k), b.Bucket(key), readA, readB); err != nil {
-				return err
-			}
-		}
-		key, value = other.Next()
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if key != nil {
-		return damage("the copy has key %x, the original has not", key)
-	}
-	return nil
 }
 
 // clearUnfinished removes what a Compact, a Backup, an Import, an export or a RestoreState that was

@@ -24,7 +24,6 @@ type copying struct {
 	turn     int      // counts the transactions
 	size     int      // bytes that tx brings
 	unsynced int      // bytes that were committed and may not be on the disk
-	read     residentLimit
 	step     func(string) error
 }
 
@@ -32,7 +31,7 @@ type copying struct {
 // which all but the last exist, in transactions of bounded size. Without a path it copies
 // what lies in the root. It ends with ctx's error when ctx is done.
 func copyBucket(ctx context.Context, o Options, db *bolt.DB, path [][]byte, from *bolt.Bucket) error {
-	c := copying{ctx: ctx, to: db, most: o.Hooks.Copy, step: o.step, read: residentLimit{tx: from.Tx()}}
+	c := copying{ctx: ctx, to: db, most: o.Hooks.Copy, step: o.step}
 	err := guard(func() (err error) {
 		if c.tx, err = db.Begin(true); err != nil {
 			return err
@@ -51,21 +50,6 @@ func copyBucket(ctx context.Context, o Options, db *bolt.DB, path [][]byte, from
 		return errors.Join(err, c.tx.Rollback())
 	}
 	return c.tx.Commit()
-}
-
-// copyEqual is copyBucket, and then compares the copy with the original.
-func copyEqual(ctx context.Context, o Options, to *bolt.DB, path [][]byte, from *bolt.Bucket) error {
-	if err := copyBucket(ctx, o, to, path, from); err != nil {
-		return err
-	}
-	return to.View(func(tx *bolt.Tx) error {
-		defer release(tx)
-		made := tx.Cursor().Bucket()
-		for _, name := range path {
-			made = made.Bucket(name)
-		}
-		return equalBuckets(ctx, from, made, &residentLimit{tx: from.Tx()}, &residentLimit{tx: tx})
-	})
 }
 
 // open returns the bucket of the copy at a path.
@@ -118,7 +102,6 @@ func (c *copying) room(bytes int) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	c.read.add(bytes)
 	if c.size += bytes; c.size < c.most {
 		return nil
 	}

@@ -4,9 +4,11 @@ package boltfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -36,27 +38,19 @@ type file struct {
 
 	readOnly  bool
 	partition bool // it is that of one, and not root
-	// checking has one check at a time: a token is in it while one is under way.
-	checking chan struct{}
-	// checked: all that was in the file when it was opened was checked.
-	checked atomic.Bool
-	// damaged is what check found; nil: nothing.
+	// damaged is what was found while the file was open, and what every call returns from
+	// then on: after a panic the library may still hold its locks. nil: nothing was found.
 	damaged atomic.Pointer[error]
-	// jammed is why nobody may use db any more: the library panicked and kept the lock of those
-	// that write, for which others would wait for ever, or it can't begin to read; nil: neither.
-	jammed atomic.Pointer[error]
 	// dropped: it is no longer one of the Store's, and may be closed at any moment. It is set
 	// by whoever holds writing.
 	dropped atomic.Bool
 
-	transactions atomic.Uint64
 	// group writes accounts that come in at the same time in one transaction.
 	group groupCommit
 }
 
 func newFile(path string, db *bolt.DB, o Options) *file {
-	atFirst()
-	return &file{path: path, db: db, o: o, checking: make(chan struct{}, 1)}
+	return &file{path: path, db: db, o: o}
 }
 
 // close waits for running calls and lets go of the file.
@@ -67,10 +61,19 @@ func (f *file) close() error {
 	defer f.writing.Unlock()
 	f.open.Lock()
 	defer f.open.Unlock()
-	if f.jammed.Load() != nil {
-		return nil // closing may wait for the lock, too; the end of the process closes it
+	if f.damaged.Load() == nil {
+		return f.db.Close()
 	}
-	return f.db.Close()
+	// The library may wait for a lock that it kept as it panicked. Then the end of the process
+	// closes the file.
+	closed := make(chan error, 1)
+	go func() { closed <- guard(f.db.Close) }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(time.Second):
+		return nil
+	}
 }
 
 // writeTo writes a copy of the file to w, as of the last commit, while others go on
@@ -91,7 +94,7 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	db := f.db // stays open: compact and close wait for copying
 	f.open.RUnlock()
-	return f.run(db, false, fn)
+	return f.run(db.View, fn)
 }
 
 // view runs fn in a read transaction. What fn gets from the database is valid
@@ -99,18 +102,11 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 func (f *file) view(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db, false, func(tx *bolt.Tx) error {
-		defer f.count(tx)
-		return fn(tx)
-	}))
+	return plain(f.run(f.db.View, fn))
 }
 
-// update runs fn in a write transaction and commits it unless fn fails. A file of which
-// check found that it is damaged is not written to.
+// update runs fn in a write transaction and commits it unless fn fails.
 func (f *file) update(fn func(*bolt.Tx) error) error {
-	if err := f.refusal(); err != nil {
-		return err
-	}
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	if f.dropped.Load() {
@@ -118,10 +114,50 @@ func (f *file) update(fn func(*bolt.Tx) error) error {
 	}
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db, true, func(tx *bolt.Tx) error {
-		defer f.count(tx)
-		return fn(tx)
-	}))
+	return plain(f.run(f.db.Update, fn))
+}
+
+// run runs fn in a transaction that in begins and ends. Damage that is met in it ends the use
+// of the file, unless that is open for reading alone.
+func (f *file) run(in func(func(*bolt.Tx) error) error, fn func(*bolt.Tx) error) error {
+	if err := f.refusal(); err != nil {
+		return err
+	}
+	err := guard(func() error { return in(fn) })
+	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
+		err = f.end(err)
+	}
+	return f.blame(f.closed(err))
+}
+
+// end notes the damage that was met, and has the next Open read the whole file. It returns
+// the error that everybody gets from now on.
+func (f *file) end(found error) error {
+	err := f.blame(fmt.Errorf("store %s: %w; nothing is read from it or written to it any more. %s", f.path, found, f.advice()))
+	if !f.damaged.CompareAndSwap(nil, &err) {
+		return f.refusal()
+	}
+	f.o.Logger.Error("the store is damaged", "path", f.path, "error", err)
+	return errors.Join(err, suspect(f.path))
+}
+
+// refusal is why the file is not used any more; nil: it is.
+func (f *file) refusal() error {
+	if found := f.damaged.Load(); found != nil {
+		return *found
+	}
+	return nil
+}
+
+// advice says what helps against damage that was met while the file was open.
+func (f *file) advice() string {
+	if f.partition {
+		return "hinged sets the file aside and takes the partition over again, at its next start at the latest"
+	}
+	if newest := f.o.newestBackup(); newest != "" {
+		return "Stop hinged and put the newest backup in its place: hinged restore " + newest
+	}
+	return "Stop hinged and put a backup in its place with hinged restore"
 }
 
 // fileError is an ErrDamaged that says in which file.

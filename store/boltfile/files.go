@@ -250,17 +250,18 @@ func (s *Store) openListed(p store.Partition, path string, o Options) (f *file, 
 
 // openPartition opens the file at path, which must have the partition.
 func (s *Store) openPartition(p store.Partition, path string, o Options) (*file, error) {
-	open := openSound
+	var db *bolt.DB
+	var err error
 	if s.readOnly {
-		open = openReadOnly
+		db, err = openChecked(path, o, true)
+	} else {
+		db, err = openSound(path, o)
 	}
-	db, whole, err := open(path, o)
 	if err != nil {
 		return nil, err
 	}
-	f := s.partitionFile(path, db, whole)
+	f := s.partitionFile(path, db)
 	err = f.view(func(tx *bolt.Tx) error {
-		release(tx)
 		if partitionBucket(tx, p) == nil {
 			return damage("it does not have the partition")
 		}
@@ -272,11 +273,10 @@ func (s *Store) openPartition(p store.Partition, path string, o Options) (*file,
 	return f, nil
 }
 
-// partitionFile is the file of a partition, which is open. checked: all that is in it was checked.
-func (s *Store) partitionFile(path string, db *bolt.DB, checked bool) *file {
+// partitionFile is the file of a partition, which is open.
+func (s *Store) partitionFile(path string, db *bolt.DB) *file {
 	f := newFile(path, db, s.o)
 	f.partition, f.readOnly = true, s.readOnly
-	f.checked.Store(checked)
 	return f
 }
 
@@ -354,7 +354,7 @@ func (s *Store) filled(path string, fill func(tx *bolt.Tx) error) (*file, error)
 	if err != nil {
 		return nil, err
 	}
-	f := s.partitionFile(path, db, true)
+	f := s.partitionFile(path, db)
 	if err := f.update(fill); err != nil {
 		return nil, errors.Join(err, f.close())
 	}

@@ -37,7 +37,6 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 		return nil, err
 	}
 	next := p.Checkpoint.Commit + 1
-	read := residentLimit{tx: account.Tx()}
 	c := redo.Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
 		if string(key) != string(key64(next)) {
@@ -51,7 +50,6 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 			return nil, damage("redo record %d: %w", next, err)
 		}
 		next++
-		read.add(len(value))
 	}
 	if next != p.Commit+1 {
 		return nil, damage("the redo log ends with commit %d, the last was %d", next-1, p.Commit)

@@ -31,6 +31,9 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
+// unlock lets go of the lock on a file.
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // lockedElsewhere reports whether a process, this one included, has the store
 // open.
 func lockedElsewhere(path string) (held bool, err error) {
@@ -42,23 +45,6 @@ func lockedElsewhere(path string) (held bool, err error) {
 		return false, err
 	}
 	return false, f.Close()
-}
-
-// held says how the store at path is held: by whom it may be written, a process that
-// reads it, or nobody.
-func held(path string) (holding, error) {
-	if held, err := lockedElsewhere(path); !held || err != nil {
-		return free, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return free, err
-	}
-	how := reading
-	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		how, err = writing, nil
-	}
-	return how, errors.Join(err, f.Close())
 }
 
 // lockShared takes a lock on f that others may have as well, but not together with that of

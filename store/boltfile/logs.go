@@ -211,7 +211,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 				return err
 			}
 			stretch, err = copyStretch(log, kind, from, end)
-			release(b.Tx())
 			return err
 		})
 		if errors.Is(err, store.ErrNotFound) {

@@ -99,10 +99,9 @@ func TestDamageThatIsFoundLaterStopsOnePartition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hinged.db")
 	s, x := populate(t, path)
 	broken := fileWith(t, s, x.parts[1])
-	uncheck(s)
 	spoilFile(t, broken.path)
-	if err := s.Check(context.Background()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), broken.path) {
-		t.Errorf("Check: %v, want ErrDamaged that names %s", err, broken.path)
+	if err := verified(s); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), broken.path) {
+		t.Errorf("Verify: %v, want ErrDamaged that names %s", err, broken.path)
 	}
 	err := s.CommitPartition(x.parts[1], store.LogPosition{Next: 1 << 30}, x.crowds[1].Change())
 	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "hinged sets the file aside") {
@@ -140,9 +139,8 @@ func TestADamagedFileIsSetAsideWhileTheStoreIsInUse(t *testing.T) {
 	closed(t, s)
 	s = openTest(t, path, o)
 	file := fileWith(t, s, x.parts[1])
-	uncheck(s)
 	spoilFile(t, file.path)
-	why := s.Check(context.Background())
+	why := verified(s)
 	if found := s.Damage(x.parts[1]); !errors.Is(found, store.ErrDamaged) || s.Damage(x.parts[0]) != nil {
 		t.Errorf("damaged are %v and %v, want the second", s.Damage(x.parts[0]), found)
 	}
@@ -193,7 +191,6 @@ func TestADamagedFileDoesNotKeepTheOthersFromBeingScrubbed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	uncheck(s)
 	spoilFile(t, fileWith(t, s, x.parts[1]).path)
 	if err := s.Scrub(t.Context()); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("Scrub: %v, want ErrDamaged", err)
@@ -205,6 +202,12 @@ func TestADamagedFileDoesNotKeepTheOthersFromBeingScrubbed(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// verified returns what Verify finds.
+func verified(s *Store) error {
+	report, err := s.Verify(context.Background())
+	return errors.Join(append(report.Problems, err)...)
 }
 
 // wantLost demands that the second partition is lost and everything else is there.

@@ -31,7 +31,7 @@ const minSize = 2 * 4096
 // if there is none.
 //
 // A file of up to 64 MiB is read through once and everything in it is checked. Of a larger
-// one only the beginning is read, whatever its size, and Check does the rest. If the file is
+// one only the beginning is read, unless damage was met when it was last in use. If the file is
 // damaged, it is renamed to path.damaged-<n> with the first free n, and Open
 // returns ErrDamaged, which names both; it does not go on with an empty store.
 // A file that a later version wrote gives ErrNewer, one that another process
@@ -39,54 +39,37 @@ const minSize = 2 * 4096
 // ours ErrSchema; those are left as they are.
 func Open(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	db, whole, err := openSound(path, o)
+	db, err := openSound(path, o)
 	if errors.Is(err, store.ErrDamaged) {
 		return nil, setAside(path, o, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
-	root := newFile(path, db, o)
-	root.checked.Store(whole)
-	s := newStore(path, root, o)
-	// The library may have looked at every page in search of free ones.
-	err = root.view(func(tx *bolt.Tx) error { release(tx); return nil })
-	if err := errors.Join(err, s.openPartitions()); err != nil {
+	s := newStore(path, newFile(path, db, o), o)
+	if err := s.openPartitions(); err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
 
 // openSound opens the file at path, or one that it creates, after a check, and clears away
-// what was unfinished. whole reports that all that is in it was checked.
-func openSound(path string, o Options) (db *bolt.DB, whole bool, err error) {
+// what was unfinished.
+func openSound(path string, o Options) (*bolt.DB, error) {
 	if err := o.step("create"); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if err := create(path, o); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	found, err := examine(path, o)
+	db, err := openChecked(path, o, false)
 	if err != nil {
-		return nil, false, err
-	}
-	if db, err = openFile(path, o, false); err != nil {
-		return nil, false, err
-	}
-	if found.torn {
-		if err := mend(db); err != nil {
-			return nil, false, errors.Join(err, db.Close())
-		}
+		return nil, err
 	}
 	if err := clearUnfinished(path, db); err != nil {
-		return nil, false, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Close())
 	}
-	if found.whole {
-		if err := removeIfThere(path + suspicion); err != nil {
-			return nil, false, errors.Join(err, db.Close())
-		}
-	}
-	return db, found.whole, nil
+	return db, nil
 }
 
 // OpenReadOnly opens the store at path for reading, as Open does, but changes
@@ -95,30 +78,18 @@ func openSound(path string, o Options) (db *bolt.DB, whole bool, err error) {
 func OpenReadOnly(path string, o Options) (s *Store, err error) {
 	defer wrap(&err, "opening store %s for reading", path)
 	o = o.withDefaults()
-	db, whole, err := openReadOnly(path, o)
+	db, err := openChecked(path, o, true)
 	if err != nil {
 		return nil, err
 	}
 	root := newFile(path, db, o)
 	root.readOnly = true
-	root.checked.Store(whole)
 	s = newStore(path, root, o)
 	s.readOnly = true
 	if err := s.openPartitions(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// openReadOnly opens the file at path for reading, after a check. whole reports that all
-// that is in it was checked.
-func openReadOnly(path string, o Options) (db *bolt.DB, whole bool, err error) {
-	found, err := examine(path, o)
-	if err != nil {
-		return nil, false, err
-	}
-	db, err = openFile(path, o, true)
-	return db, found.whole, err
 }
 
 // openFile opens the database. After a failure nothing of it stays open or
@@ -146,6 +117,7 @@ func openAt(path string, o Options, readOnly bool) (db *bolt.DB, replaced bool, 
 			Timeout:         o.LockTimeout,
 			ReadOnly:        readOnly,
 			FreelistType:    bolt.FreelistArrayType,
+			PreLoadFreelist: true, // here, where a fault is caught, and not in the library's check
 			InitialMmapSize: initialMap,
 			NoSync:          o.NoSync,
 			MaxSize:         o.Hooks.MaxSize,
@@ -171,8 +143,8 @@ func openAt(path string, o Options, readOnly bool) (db *bolt.DB, replaced bool, 
 // had opened the file itself.
 func unopened(err error, file *os.File) error {
 	if errors.Is(err, store.ErrDamaged) && file != nil {
-		// The library stopped half way and kept its lock.
-		err = errors.Join(err, ignoreClosed(file.Close()))
+		// The library stopped half way and kept its lock, which its mapping of the file would keep.
+		err = errors.Join(err, ignoreClosed(unlock(file)), ignoreClosed(file.Close()))
 	}
 	switch {
 	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
@@ -283,94 +255,53 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// examined is what examine found.
-type examined struct {
-	// torn reports that one half of the header is invalid, which is what a power
-	// cut in the middle of a commit may leave, and no damage: the other half has
-	// the commit before.
-	torn bool
-	// whole reports that all that is in the file was checked.
-	whole bool
-}
-
-// examine reads the file and reports the first thing wrong with it. All of it is read if
-// it is small, if something was found wrong with it before, or if the library would read
-// all of it in any case, because the file has no list of its free pages.
-//
-// It is a pass of its own, on a mapping of its own. The library looks for free
-// pages when it opens a file that has no list of them for writing, in a goroutine of its
-// own, where a fault could not be caught, so what it will walk must be known to be sound
-// before. And the pages that were read go out of the process's memory with the
-// mapping.
-func examine(path string, o Options) (found examined, err error) {
+// openChecked opens the file at path and reports the first thing wrong with it. A file that is
+// small, or suspected, is read through.
+func openChecked(path string, o Options, readOnly bool) (*bolt.DB, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return found, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
+		return nil, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
 	}
 	if info.Size() < minSize {
 		if held, err := lockedElsewhere(path); held || err != nil {
-			return found, errors.Join(err, store.ErrRunning)
+			return nil, errors.Join(err, store.ErrRunning)
 		}
-		return found, damage("the file has %d bytes; not even its header fits", info.Size())
+		return nil, damage("the file has %d bytes; not even its header fits", info.Size())
 	}
 	suspected, err := suspected(path)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
-	found.whole = suspected || info.Size() <= o.Hooks.Whole && !o.Unread
 	db, err := openFile(path, o, true)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
 	err = guard(func() error {
-		return db.View(func(tx *bolt.Tx) error { return examineTx(tx, path, &found) })
+		return db.View(func(tx *bolt.Tx) error {
+			if err := checkWhole(tx, path); err != nil {
+				return err
+			}
+			if suspected || info.Size() <= o.Hooks.Whole && !o.Unread {
+				return checkContent(context.Background(), tx)
+			}
+			return checkSchema(tx)
+		})
 	})
-	if found.torn {
-		o.Logger.Warn("one half of the store's header is invalid, as after a power cut; the unfinished commit is lost", "path", path)
+	if readOnly && err == nil {
+		return db, nil
 	}
-	return found, errors.Join(err, db.Close())
-}
-
-func examineTx(tx *bolt.Tx, path string, found *examined) (err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
+	if err = errors.Join(err, db.Close()); err != nil {
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if tx.Size() > info.Size() {
-		return damage("the file has %d bytes, its header says %d; its end is missing", info.Size(), tx.Size())
-	}
-	halves, err := headerHalves(file, tx.DB().Info().PageSize)
-	if err != nil {
-		return err
-	}
-	is, err := headerOf(halves, uint64(tx.ID()))
-	if err != nil {
-		return err
-	}
-	found.torn = len(halves) < 2
-	found.whole = found.whole || is.freelist == noFreelist
-	if !found.whole {
-		pageSize := tx.DB().Info().PageSize
-		if err := checkFreelist(file, pageSize, int(tx.Size())/pageSize, uint64(tx.Cursor().Bucket().Root()), is.freelist); err != nil {
-			return err
+	if suspected {
+		if err := removeIfThere(path + suspicion); err != nil {
+			return nil, err
 		}
-		return checkSchema(tx)
 	}
-	defer release(tx)
-	return checkContent(context.Background(), tx, file, is)
-}
-
-// mend makes both halves of the header valid again, by a commit of nothing.
-func mend(db *bolt.DB) error {
-	return plain(guard(func() error { return db.Update(func(*bolt.Tx) error { return nil }) }))
+	return openFile(path, o, false)
 }
 
 // setAside renames the damaged file at path and returns the error that says so.

@@ -378,7 +378,6 @@ type PartitionView struct {
 func (s *Store) ReadPartition(p store.Partition, fn func(*PartitionView) error) error {
 	f := s.fileOf(p)
 	err := f.copyOut(func(tx *bolt.Tx) error {
-		defer release(tx)
 		b, row, err := f.positionIn(tx, p)
 		if err != nil {
 			return err
@@ -405,7 +404,7 @@ func (v *PartitionView) Account(name string) (*AccountView, error) {
 		return nil, damage("it is missing")
 	}
 	p, err := readProgress(bucket)
-	return &AccountView{Progress: p, bucket: bucket, read: residentLimit{tx: v.tx}}, err
+	return &AccountView{Progress: p, bucket: bucket}, err
 }
 
 // AccountsOf returns the names of the accounts of p, ascending; none if the

@@ -158,7 +158,6 @@ func readChunks(account *bolt.Bucket, generation uint64, m manifest, fn func(rec
 	chunks.account = account
 	defer chunks.leave()
 	seen := uint32(0)
-	read := residentLimit{tx: account.Tx()}
 	c := account.Bucket(snapshotsBucket).Bucket(key64(generation)).Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
 		if string(key) == string(manifestKey) {
@@ -175,7 +174,6 @@ func readChunks(account *bolt.Bucket, generation uint64, m manifest, fn func(rec
 			return damage("chunk %d of snapshot %d: %w", seen, generation, err)
 		}
 		seen++
-		read.add(len(value))
 	}
 	if seen != m.Chunks {
 		return damage("snapshot %d has %d chunks of %d", generation, seen, m.Chunks)

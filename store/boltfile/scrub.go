@@ -52,7 +52,6 @@ func (s *Store) sweepAll(ctx context.Context, f *file, account string) error {
 			return err
 		}
 		err := f.update(func(tx *bolt.Tx) error {
-			defer release(tx)
 			b := accountBucket(tx, account)
 			if b == nil { // it was dropped with its partition
 				done = true

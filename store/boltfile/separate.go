@@ -40,10 +40,6 @@ func (s *Store) Separate(ctx context.Context, p store.Partition) (moved bool, er
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	// What would be copied was perhaps not checked yet.
-	if err := s.root.checkOnce(ctx); err != nil {
-		return false, err
-	}
 	path, err := s.newPath(p)
 	if err != nil {
 		return false, err
@@ -83,7 +79,6 @@ func (s *Store) copyApart(ctx context.Context, p store.Partition, path string) (
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	err = s.root.copyOut(func(tx *bolt.Tx) error {
-		defer release(tx)
 		return copyPartition(ctx, s.o, db, tx, p)
 	})
 	if err != nil {
@@ -114,12 +109,12 @@ func copyPartition(ctx context.Context, o Options, to *bolt.DB, tx *bolt.Tx, p s
 	if err != nil {
 		return err
 	}
-	if err := copyEqual(ctx, o, to, [][]byte{partitionsBucket, partitionKey(p)}, from); err != nil {
+	if err := copyBucket(ctx, o, to, [][]byte{partitionsBucket, partitionKey(p)}, from); err != nil {
 		return err
 	}
 	for _, name := range names {
 		if account := accountBucket(tx, name); account != nil {
-			if err := copyEqual(ctx, o, to, [][]byte{accountsBucket, []byte(name)}, account); err != nil {
+			if err := copyBucket(ctx, o, to, [][]byte{accountsBucket, []byte(name)}, account); err != nil {
 				return err
 			}
 		}
@@ -157,7 +152,7 @@ func sameNumbers(ctx context.Context, was, is *bolt.Tx, p store.Partition) error
 	if of == nil {
 		return store.ErrNotFound
 	}
-	if err := equalBuckets(ctx, of, copied, &residentLimit{tx: was}, &residentLimit{tx: is}); err != nil {
+	if err := equalBuckets(ctx, of, copied); err != nil {
 		return stale(ctx, err)
 	}
 	names, err := membersOf(of)
@@ -218,5 +213,30 @@ func (s *Store) adopt(path string) (*file, error) {
 	if err := clearUnfinished(path, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return s.partitionFile(path, db, true), nil
+	return s.partitionFile(path, db), nil
+}
+
+// equalBuckets compares two buckets with all that is in them.
+func equalBuckets(ctx context.Context, a, b *bolt.Bucket) error {
+	other := b.Cursor()
+	key, value := other.First()
+	err := a.ForEach(func(k, v []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !bytes.Equal(k, key) || !bytes.Equal(v, value) || (v == nil) != (value == nil) {
+			return damage("the copy differs from the original at key %x", k)
+		}
+		if v == nil {
+			if err := equalBuckets(ctx, a.Bucket(k), b.Bucket(key)); err != nil {
+				return err
+			}
+		}
+		key, value = other.Next()
+		return nil
+	})
+	if err == nil && key != nil {
+		return damage("the copy has key %x, the original has not", key)
+	}
+	return err
 }

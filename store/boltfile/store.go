@@ -42,6 +42,9 @@ type Options struct {
 	Unread bool
 	// OneFile has partitions that begin in the store's file, and not in files of their own.
 	OneFile bool
+	// NewestBackup returns the path of the newest backup, "" for none. An error that ends the
+	// use of a damaged file names it; nil: there are no backups.
+	NewestBackup func() string
 	// NoSync leaves writing to the disk to the operating system. A power cut
 	// can then damage the file: for tests and benchmarks only.
 	NoSync bool
@@ -68,6 +71,13 @@ func (o Options) step(step string) error {
 		return nil
 	}
 	return o.Hooks.Step(step)
+}
+
+func (o Options) newestBackup() string {
+	if o.NewestBackup == nil {
+		return ""
+	}
+	return o.NewestBackup()
 }
 
 func (o Options) withDefaults() Options {

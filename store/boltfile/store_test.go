@@ -52,13 +52,6 @@ func fromBackup(t testing.TB, s *Store) *Store {
 	return openTest(t, path, testOptions())
 }
 
-// uncheck has the next Check look at every file.
-func uncheck(s *Store) {
-	for _, f := range *s.files.Load() {
-		f.checked.Store(false)
-	}
-}
-
 func openTest(t testing.TB, path string, o Options) *Store {
 	t.Helper()
 	s, err := Open(path, o)

@@ -55,7 +55,7 @@ func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 		err := f.verify(ctx, &report)
 		switch {
 		case errors.Is(err, store.ErrDamaged):
-			report.Problems = append(report.Problems, f.named(err))
+			report.Problems = append(report.Problems, fmt.Errorf("%s: %w", f.path, err))
 		case err != nil && !f.dropped.Load():
 			return report, err
 		}
@@ -69,38 +69,49 @@ func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 	return report, nil
 }
 
-// verify is Verify for one file.
+// verify is Verify for one file. What it finds ends the use of the file.
 func (f *file) verify(ctx context.Context, report *Report) error {
-	// What follows trusts the pages. Check looks at them only if Open did not.
-	again := f.checked.Load()
-	if err := f.checkOnce(ctx); err != nil {
+	var problems []error
+	err := f.view(func(tx *bolt.Tx) (err error) {
+		problems, err = verifyContent(ctx, tx, report)
 		return err
-	}
-	if again {
-		if err := f.checkPages(ctx); err != nil {
-			return err
-		}
-	}
-	return f.view(func(tx *bolt.Tx) error {
-		if err := checkSchema(tx); err != nil {
-			return err
-		}
-		report.Problems = append(report.Problems, checkFrames(ctx, tx, mostProblems)...)
-		report.Problems = append(report.Problems, verifyMembers(tx)...)
-		accounts := tx.Bucket(accountsBucket)
-		return accounts.ForEachBucket(func(name []byte) error {
-			r, problems := verifyAccount(ctx, accounts.Bucket(name))
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			r.Name = string(name)
-			report.Accounts = append(report.Accounts, r)
-			for _, problem := range problems {
-				report.Problems = append(report.Problems, fmt.Errorf("account %q: %w", name, problem))
-			}
-			return nil
-		})
 	})
+	if err == nil && len(problems) == 0 { // else the library's check could end the process
+		err = f.checkPages()
+	}
+	report.Problems = append(report.Problems, problems...)
+	if err == nil && len(problems) > 0 && !f.readOnly {
+		_ = f.end(damage("%w", problems[0])) // the report says it
+	}
+	return err
+}
+
+// checkPages is checkPages of the file as it is now. Commits wait for it.
+func (f *file) checkPages() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	return f.view(checkPages)
+}
+
+func verifyContent(ctx context.Context, tx *bolt.Tx, report *Report) (problems []error, err error) {
+	if err := checkSchema(tx); err != nil {
+		return nil, err
+	}
+	problems = append(checkFrames(ctx, tx, mostProblems), verifyMembers(tx)...)
+	accounts := tx.Bucket(accountsBucket)
+	err = accounts.ForEachBucket(func(name []byte) error {
+		r, found := verifyAccount(ctx, accounts.Bucket(name))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.Name = string(name)
+		report.Accounts = append(report.Accounts, r)
+		for _, problem := range found {
+			problems = append(problems, fmt.Errorf("account %q: %w", name, problem))
+		}
+		return nil
+	})
+	return problems, err
 }
 
 // checkFrames checks every checksum in the file and returns what it found, but
@@ -139,7 +150,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		found("%w", err)
 		return problems
 	}
-	read := residentLimit{tx: account.Tx()}
 	for _, log := range logs {
 		b := account.Bucket(log.bucket)
 		if b == nil && bytes.Equal(log.bucket, namesBucket) {
@@ -150,7 +160,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 			continue
 		}
 		_ = b.ForEach(func(key, value []byte) error {
-			read.add(len(value))
 			if len(key) != log.key {
 				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
 			} else if err := log.check(key, value); err != nil {
