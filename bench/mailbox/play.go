@@ -282,7 +282,7 @@ func (p *player) ask(n int, since store.Moment) {
 		return
 	}
 	var q filter.Questions
-	q, p.err = p.filter.Ask(n, since)
+	q, p.err = p.filter.Messages.Ask(n, since)
 	for _, k := range q.Messages {
 		l := p.letters[slices.IndexFunc(p.letters, func(l *letter) bool { return l != nil && store.MessageKey(l.read.Key) == k })]
 		label := model.Ordinary

@@ -126,7 +126,7 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 	if v.Rule != nil {
 		w.Reasons = append(w.Reasons, "your rule "+v.Rule.Match)
 	}
-	why := reason.Of(x, d.filter.Parts(x), d.filter.Correspondence(a.Meta.From), false)
+	why := reason.Of(x, d.filter.Explainer.Parts(x), d.filter.People.Correspondence(a.Meta.From), false)
 	w.Reasons = append(w.Reasons, reason.Texts(why.For)...)
 	return w
 }

@@ -239,7 +239,7 @@ func (a *account) write(ctx context.Context) error {
 // tick tells the filter the time, if that makes a difference.
 func (a *account) tick() error {
 	now := a.clock.now()
-	if a.alone || !a.filter.Due(now) {
+	if a.alone || !a.filter.Waits.Due(now) {
 		return nil
 	}
 	_, err := a.apply(&filter.Ticked{At: now})
@@ -396,7 +396,7 @@ func (a *account) note(r *filter.Result) {
 	}
 	if r.Strangers > 0 && !a.strangers {
 		a.strangers = true // said once in a run
-		why := a.filter.Strangers()
+		why := a.filter.Status.Strangers()
 		a.notes = append(a.notes, func() { a.log.Warn("marks of others", "who", why) })
 	}
 	if n := r.Withdrawn; n > 0 {

@@ -176,7 +176,7 @@ func (a *account) rewrite(e past.RewriteRequest) (past.Rewritten, error) {
 // takeBack takes back the lessons of what the owner took back, or tries again later: that they are
 // to be taken back is committed.
 func (a *account) takeBack(ctx context.Context) error {
-	if len(a.filter.TakenBack()) == 0 || a.work.Dirty() || time.Now().Before(a.taking) {
+	if len(a.filter.Waits.TakenBack()) == 0 || a.work.Dirty() || time.Now().Before(a.taking) {
 		return nil
 	}
 	_, err := a.rewrite(&past.TakeBackRequested{At: a.clock.now()})

@@ -127,7 +127,7 @@ func (a *account) reasons(e *filter.Arrived, r *filter.Result) []string {
 	if rule := r.Decision.Rule; rule != nil {
 		return []string{"your rule " + rule.Match}
 	}
-	why := reason.Of(r.Features, a.filter.Parts(r.Features), a.filter.Correspondence(e.Meta.From), false)
+	why := reason.Of(r.Features, a.filter.Explainer.Parts(r.Features), a.filter.People.Correspondence(e.Meta.From), false)
 	return reason.Texts(why.For)
 }
 

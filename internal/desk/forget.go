@@ -155,7 +155,7 @@ func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*past.ForgetRequested
 		if err != nil {
 			return nil, err
 		}
-		if d.Filter.IsOwner(address) {
+		if d.Filter.People.IsOwner(address) {
 			return nil, fmt.Errorf("%w: %s is the owner's own address", ErrForget, address)
 		}
 		e.Sender, out.Sender = filter.SenderOf(address), address

@@ -219,7 +219,7 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		l.Why = "hinged doesn't keep its words (it is in a folder whose mail is not decided, or is too old); name a file with the message"
 		return l, nil
 	case m.Outcome != store.Undecided:
-		if _, err := d.Filter.Features(k); errors.Is(err, store.ErrNotFound) {
+		if _, err := d.Filter.Explainer.Features(k); errors.Is(err, store.ErrNotFound) {
 			l.Why = "it is too old: hinged no longer keeps its words"
 			return l, nil
 		} else if err != nil {
@@ -245,11 +245,11 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 			l.Mistake = d.Filter.Options().Learner.Zero.Mistake(lesson.Label, lesson.Score)
 		}
 	}
-	x, err := d.Filter.Features(k)
+	x, err := d.Filter.Explainer.Features(k)
 	if err != nil {
 		return l, err
 	}
-	if l.After = d.Filter.Score(x); l.Result == LessonKnown {
+	if l.After = d.Filter.Explainer.Score(x); l.Result == LessonKnown {
 		l.Before = l.After
 	}
 	return l, nil

@@ -170,8 +170,8 @@ func (d *Desk) summariseLesson(l store.Lesson, x *featurize.Features) LessonSumm
 	if x != nil {
 		gist := x.Gist()
 		out.From, out.Subject = gist.From, gist.Subject
-		out.After += float64(l.Step * f.SquaredNorm(x))
-		out.Now = f.Score(x)
+		out.After += float64(l.Step * f.Explainer.SquaredNorm(x))
+		out.Now = f.Explainer.Score(x)
 	}
 	return out
 }

@@ -197,7 +197,7 @@ func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []lis
 		named = oneOf(q.Messages)
 	}
 	var exactly []listed
-	for k, m := range f.Newest() {
+	for k, m := range f.Messages.Newest() {
 		judged, wrong := filter.Judged(&m)
 		if !judged {
 			continue
@@ -301,7 +301,7 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 		Marked:      f.Ledger().Marked(k), For: []string{}, Against: []string{},
 	}
 	_, out.Wrong = filter.Judged(m)
-	if rule := f.RuleOf(m); rule != nil {
+	if rule := f.Explainer.RuleOf(m); rule != nil {
 		out.Rule = rule.Match
 	}
 	if m.Label != 0 {
@@ -313,9 +313,9 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 	if x != nil {
 		gist := x.Gist()
 		out.From, out.Facts, out.Subject, out.name = gist.From, gist.Facts, gist.Subject, gist.Name
-		why := reason.Of(x, f.Parts(x), f.Correspondence(m.Sender), false)
+		why := reason.Of(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
 		out.For, out.Against = reason.Texts(why.For), reason.Texts(why.Against)
-		out.Score = f.Score(x)
+		out.Score = f.Explainer.Score(x)
 	}
 	return out
 }

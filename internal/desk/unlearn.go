@@ -64,6 +64,6 @@ func (d *Desk) unlearn(ctx context.Context, to time.Time, dry bool) (UnlearntLes
 	if out.Left = st.Important + st.Ordinary; dry {
 		out.Left -= uint64(r.Lessons)
 	}
-	out.Marking = d.Filter.Marking()
+	out.Marking = d.Filter.Status.Marking()
 	return out, nil
 }

@@ -258,6 +258,6 @@ func (l *live) result(f *filter.Filter) *LiveResult {
 	r.Past = min(l.past, l.n)
 	r.Right = l.marks.Hits
 	r.Precision, r.Recall, r.F1 = l.marks.Precision(), l.marks.Recall(), l.marks.F1()
-	r.Claimed = f.Judgement().Decisions.Precision()
+	r.Claimed = f.Status.Judgement().Decisions.Precision()
 	return &r
 }

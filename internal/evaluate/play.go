@@ -224,7 +224,7 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 	}
 	r.PassedOver = s.reader.PassedOver()
 	if p.Weights != nil {
-		p.Weights(j.filter.Alone())
+		p.Weights(j.filter.Explainer.Alone())
 	}
 	if len(o.Rules) > 0 {
 		if r.Rules, err = p.compare(ctx, s, known, j); err != nil {
@@ -473,7 +473,7 @@ func (j *judge) result(took time.Duration) *Result {
 	if j.feedback != Live { // whose examples come after a past
 		r.First = j.first.results()
 	}
-	size := j.filter.Size()
+	size := j.filter.Explainer.Size()
 	r.Weights, r.Supports = size.Weights, size.Supports
 	r.Seconds = took.Seconds()
 	if r.Seconds > 0 {

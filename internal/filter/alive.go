@@ -30,7 +30,7 @@ const (
 // noteUnheard counts the days on which the owner set or removed keywords from which
 // nothing can be learnt. Call it after noteActivity. A message that would teach nothing in
 // any case does not count.
-func (f *Filter) noteUnheard(m *store.Message, old, now []string) {
+func (f *Teacher) noteUnheard(m *store.Message, old, now []string) {
 	a := &f.st.Account
 	if m.Outcome == store.Undecided {
 		return
@@ -47,7 +47,7 @@ func (f *Filter) noteUnheard(m *store.Message, old, now []string) {
 }
 
 // noteHeard notes that a word of the owner's was learnt.
-func (f *Filter) noteHeard() {
+func (f *Teacher) noteHeard() {
 	a := &f.st.Account
 	a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
 	a.UnheardDays, a.UnheardDay, a.UnheardFlag = 0, 0, ""
@@ -55,7 +55,7 @@ func (f *Filter) noteHeard() {
 
 // silentLearning says in words that learning has stopped, and what to do; "" when it
 // has not.
-func (f *Filter) silentLearning() string {
+func (f *Status) silentLearning() string {
 	a := &f.st.Account
 	if a.Paused {
 		return ""
@@ -84,7 +84,7 @@ func (f *Filter) silentLearning() string {
 
 // await notes since when a lesson is awaited: since the first mail that came while hinged
 // was watching.
-func (f *Filter) await(e *Arrived) {
+func (f *Teacher) await(e *Arrived) {
 	if a := &f.st.Account; a.Awaited == 0 && !e.Backlog {
 		a.Awaited = a.Clock
 	}

@@ -33,23 +33,23 @@ func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 		w.flag(l, `\Seen`)
 	}
 	days(30, star)
-	if got := w.f.Warnings(); len(got) != 0 {
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("warned of %q", got)
 	}
 	days(filter.DeafDays-1, read)
-	if got := w.f.Warnings(); len(got) != 0 {
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("warned too early: %q", got)
 	}
 	days(1, read)
-	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "hinged learns from your silence alone") {
+	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "hinged learns from your silence alone") {
 		t.Errorf("after %d deaf days the warnings are %q", filter.DeafDays, got)
 	}
 	days(1, star)
-	if got := w.f.Warnings(); len(got) != 0 {
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("still warned of %q", got)
 	}
 	w.paced("at once", filter.ManyHasty, time.Second)
-	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
+	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
 		t.Errorf("after a program's marks the warnings are %q", got)
 	}
 }
@@ -58,7 +58,7 @@ func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 // words is "".
 func (w *world) warned(when, words string) {
 	w.t.Helper()
-	got := w.f.Warnings()
+	got := w.f.Status.Warnings()
 	if words == "" && len(got) == 0 || words != "" && len(got) == 1 && strings.Contains(got[0], words) {
 		return
 	}

@@ -73,22 +73,22 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 			w.wait(time.Minute)
 		}
 		n, since := rng.IntN(5), w.moment().Add(-time.Duration(rng.IntN(72))*time.Hour)
-		got, err := w.f.Ask(n, since)
+		got, err := w.f.Messages.Ask(n, since)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := w.askable(since)
-		if few := w.f.Questions(n, since); few != min(n, len(want)) || len(got.Messages) != few {
+		if few := w.f.Messages.Questions(n, since); few != min(n, len(want)) || len(got.Messages) != few {
 			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d and %d", i+1, len(want), n, few, len(got.Messages))
 		}
 		again, err := filter.New(w.f.State(), w.features)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if after, err := again.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
+		if after, err := again.Messages.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
 			t.Fatalf("after a restart got %x, %v, want %x", after.Messages, err, got.Messages)
 		}
-		all, err := w.f.Ask(1000, since)
+		all, err := w.f.Messages.Ask(1000, since)
 		if sum := all.TeachNothing + all.Ruled + all.Labelled + all.Lost + len(all.Messages); err != nil || sum != all.Seen {
 			t.Fatalf("%d of %+v are accounted for, %v", sum, all, err)
 		}
@@ -110,11 +110,11 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 			}
 			answered[k] = true
 			asked++
-			if w.f.SpokenOf(k) {
+			if w.f.Messages.SpokenOf(k) {
 				t.Fatalf("something was said of message %x", k)
 			}
 			w.apply(&filter.Labelled{At: w.moment(), Message: k, Label: model.Label(1 - 2*rng.IntN(2))})
-			if !w.f.SpokenOf(k) {
+			if !w.f.Messages.SpokenOf(k) {
 				t.Fatalf("nothing was said of message %x", k)
 			}
 		}
@@ -146,7 +146,7 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 	w.f.Release()
 	quiet := put("INBOX", "ann@example.com")
 	before, _ := store.Digest(w.f.State())
-	q, err := w.f.Ask(100, since)
+	q, err := w.f.Messages.Ask(100, since)
 	if err != nil || len(q.Messages) != 1 || q.Messages[0] != quiet.key ||
 		q.Seen != 10 || q.TeachNothing != 5 || q.Ruled != 1 || q.Labelled != 2 || q.Lost != 1 {
 		t.Errorf("got %+v, %v", q, err)
@@ -154,7 +154,7 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 	if after, _ := store.Digest(w.f.State()); after != before {
 		t.Error("asking changed the state")
 	}
-	if q, err := w.f.Ask(100, since.Add(time.Hour)); err != nil || q.Seen != 0 {
+	if q, err := w.f.Messages.Ask(100, since.Add(time.Hour)); err != nil || q.Seen != 0 {
 		t.Errorf("of later mail: got %+v, %v", q, err)
 	}
 }
@@ -174,7 +174,7 @@ func questioned(t *testing.T, important uint64, senders ...string) (*world, []st
 
 func TestEarlyQuestionsTakeTurnsAndAskAboutEachSenderOnce(t *testing.T) {
 	w, keys := questioned(t, filter.SpreadUntil-1, "shop@x", "ann@x", "shop@x", "bob@x", "ann@x", "shop@x", "eve@x")
-	threshold := w.f.Counts().Threshold
+	threshold := w.f.Status.Counts().Threshold
 	away := []float64{9, 3, 8, 1, -7, 6, -5} // of the messages, the newest first
 	var scored []filter.Scored
 	for i, k := range keys {
@@ -183,18 +183,18 @@ func TestEarlyQuestionsTakeTurnsAndAskAboutEachSenderOnce(t *testing.T) {
 	// The surest are eve's (9) and ann's (8), bob's (1) is nearest, and shop's (3) is left.
 	// Then come second ones: shop's nearest (-5), ann's (6), and shop's third.
 	want := []int{0, 3, 2, 1, 6, 5, 4}
-	if got := places(keys, w.f.Choose(7, scored)); !slices.Equal(got, want) {
+	if got := places(keys, w.f.Messages.Choose(7, scored)); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 func TestLateQuestionsAreThoseInDoubt(t *testing.T) {
 	w, keys := questioned(t, filter.SpreadUntil, "shop@x", "ann@x", "shop@x", "bob@x")
-	threshold := w.f.Counts().Threshold
+	threshold := w.f.Status.Counts().Threshold
 	scored := []filter.Scored{{keys[0], threshold + 5}, {keys[1], threshold - 1}, {keys[2], threshold + 3}, {keys[3], threshold + 2}}
 	// The oldest is in more doubt than ann's, and is of the same sender as the first.
 	want := []store.MessageKey{keys[1], keys[2], keys[0], keys[3]}
-	if got := w.f.Choose(9, scored); !slices.Equal(got, want) {
+	if got := w.f.Messages.Choose(9, scored); !slices.Equal(got, want) {
 		t.Errorf("got %v", places(keys, got))
 	}
 }

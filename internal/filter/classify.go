@@ -28,7 +28,7 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 		return err
 	}
 	d := f.learning.judge(meta.Key, x, &past{vector: f.passing.vector}, meta.Vouched)
-	d.Correspondent = f.corresponds(meta.From)
+	d.Correspondent = f.People.corresponds(meta.From)
 	if f.line.InShadow() && d.Outcome == store.DecidedImportant {
 		d.Reason = store.ReasonShadow
 	}

@@ -45,28 +45,28 @@ func mannerOf(place Place, away bool, modseq uint64) manner {
 // dropBulk withdraws the label that e waits for, and all like it that came at once,
 // when there are more than Options.Bulk of them, or when they belong to those that were
 // withdrawn just before. It reports whether it did.
-func (f *Filter) dropBulk(e settleEntry, r *Result) bool {
+func (f *Teacher) dropBulk(e settleEntry, r *Result) bool {
 	first, _ := f.st.Messages.Get(string(e.key[:]))
 	if f.opts.Bulk == 0 || first.Pending.Single {
 		return false
 	}
 	var alike []store.MessageKey
 	last := first.Pending.Since
-	for _, other := range f.settling {
+	for _, other := range f.Waits.settling {
 		m, ok := f.st.Messages.Get(string(other.key[:]))
-		if p := m.Pending; ok && p.Since == other.since && f.atOnce(first.Pending, p) {
+		if p := m.Pending; ok && p.Since == other.since && f.Waits.atOnce(first.Pending, p) {
 			alike = append(alike, other.key)
 			last = max(last, p.Since)
 		}
 	}
-	if len(alike) <= f.opts.Bulk && !f.continues(first.Pending) {
+	if len(alike) <= f.opts.Bulk && !f.Waits.continues(first.Pending) {
 		return false
 	}
 	for _, k := range alike {
 		mk := string(k[:])
 		m, _ := f.st.Messages.Get(mk)
 		m.Pending = store.Pending{}
-		f.ground(k, &m, nil)
+		f.Voice.ground(k, &m, nil)
 		f.st.Messages.Put(mk, m)
 	}
 	a := &f.st.Account
@@ -78,14 +78,14 @@ func (f *Filter) dropBulk(e settleEntry, r *Result) bool {
 
 // atOnce reports whether a pending label, no earlier than the first, is alike and came
 // at once with it.
-func (f *Filter) atOnce(first, p store.Pending) bool {
+func (f *Waits) atOnce(first, p store.Pending) bool {
 	return p.Label == first.Label && p.Source == first.Source && !p.Single && p.Batch == first.Batch &&
 		p.Since <= first.Since.Add(f.opts.Settle)
 }
 
 // continues reports whether a pending label belongs to the last clean-up: a large one
 // takes longer to be seen whole than the settle window lasts.
-func (f *Filter) continues(p store.Pending) bool {
+func (f *Waits) continues(p store.Pending) bool {
 	c := f.st.Account.CleanUp
 	return p.Label == c.Label && p.Source == c.Source && p.Batch == c.Batch &&
 		(p.Batch != 0 || p.Since <= c.Last.Add(f.opts.Settle))

@@ -337,7 +337,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		end := w.moment().Add(elsewhere + time.Minute)
 		w.now = w.now.Add(time.Second)
 		w.gone(l) // does not begin the wait anew
-		if c := w.f.Counts(); c.Pending != 1 || c.Settled != end {
+		if c := w.f.Status.Counts(); c.Pending != 1 || c.Settled != end {
 			t.Errorf("%d labels are pending until %v, want 1 until %v", c.Pending, c.Settled.Time(), end.Time())
 		}
 		w.now = end.Time().Add(-time.Millisecond)

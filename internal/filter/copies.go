@@ -85,10 +85,17 @@ func (ix *copyIndex) of(id store.ID) []store.MessageKey {
 	return append([]store.MessageKey{k}, ix.more[id]...)
 }
 
+// People is what an account remembers of those who write to its owner: their history, and which
+// messages have one Message-ID. It alone writes the tables Senders, Threads and IDs of the state.
+type People struct {
+	*parts
+	copies copyIndex
+}
+
 // Copies returns the known messages with a Message-ID. First comes the one that the owner
 // most likely means: the newest in INBOX, else the newest in another folder whose mail is
 // decided, else the newest.
-func (f *Filter) Copies(id store.ID) []store.MessageKey {
+func (f *People) Copies(id store.ID) []store.MessageKey {
 	all := f.copies.of(id)
 	rank := func(k store.MessageKey) (where int, seq uint64) {
 		m, _ := f.st.Messages.Get(string(k[:]))
@@ -111,7 +118,7 @@ func (f *Filter) Copies(id store.ID) []store.MessageKey {
 
 // named returns the message that a label by Message-ID is about. sure is false if several
 // messages have it and not just one of them is vouched for: any of them may be meant.
-func (f *Filter) named(id store.ID) (k store.MessageKey, sure bool) {
+func (f *People) named(id store.ID) (k store.MessageKey, sure bool) {
 	all := f.copies.of(id)
 	if len(all) == 0 {
 		return k, false
@@ -137,7 +144,7 @@ func (f *Filter) named(id store.ID) (k store.MessageKey, sure bool) {
 }
 
 // Doubtful reports whether a server is believed and does not vouch for the sender of m.
-func (f *Filter) Doubtful(m *store.Message) bool {
+func (f *People) Doubtful(m *store.Message) bool {
 	return f.opts.Featurize.AuthServID != "" && !m.Vouched
 }
 
@@ -155,7 +162,7 @@ type answered struct {
 // Junk and the reply goes to somebody else. Of several, those count whose sender the reply
 // goes to; of those, if there are any, the ones outside of Junk and Trash, then those that
 // are vouched for, then those that were read.
-func (f *Filter) answeredBy(reply Meta, id store.ID, known store.KnownID) (a answered, ok bool) {
+func (f *People) answeredBy(reply Meta, id store.ID, known store.KnownID) (a answered, ok bool) {
 	type candidate struct {
 		key store.MessageKey
 		row store.Message
@@ -201,7 +208,7 @@ func (f *Filter) answeredBy(reply Meta, id store.ID, known store.KnownID) (a ans
 	a = answered{sender: all[0].row.Sender, doubtful: doubtful}
 	for _, c := range all {
 		// One of them was answered, so silence about them says nothing.
-		f.waitForSilence(&c.row, 0)
+		f.Waits.waitForSilence(&c.row, 0)
 		c.row.Quiet = store.QuietNothing
 		f.st.Messages.Put(string(c.key[:]), c.row)
 		if c.row.Sender != a.sender {

@@ -139,13 +139,13 @@ func TestCopiesBeginWithTheNewestInTheInbox(t *testing.T) {
 	}
 	want := []store.MessageKey{keys[2], keys[0], keys[3], keys[1], keys[5], keys[4]}
 	for range 2 {
-		if got := w.f.Copies(filter.IDOf("m@x")); !slices.Equal(got, want) {
+		if got := w.f.People.Copies(filter.IDOf("m@x")); !slices.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
 		}
 		w.restart = true
 		w.wait(time.Second)
 	}
-	if w.f.Copies(0) != nil || w.f.Copies(filter.IDOf("other@x")) != nil {
+	if w.f.People.Copies(0) != nil || w.f.People.Copies(filter.IDOf("other@x")) != nil {
 		t.Error("there are copies of nothing")
 	}
 }

@@ -197,7 +197,7 @@ func TestWhatTheOwnerDoesWithACopyIsNoLesson(t *testing.T) {
 				w.wait(time.Hour)
 				w.wantLessons(name, c.want...)
 				w.wantLedger(r.ID, c.state)
-				if w.f.Counts().Pending != 0 {
+				if w.f.Status.Counts().Pending != 0 {
 					t.Error("something is pending still")
 				}
 			}

@@ -29,9 +29,9 @@ func without(x model.Vector, w *model.Weights, set uint) float64 {
 
 // strongestFirst reports whether Strongest gives the first of Parts, however many.
 func strongestFirst(f *filter.Filter, x *featurize.Features) bool {
-	parts := f.Parts(x)
+	parts := f.Explainer.Parts(x)
 	for _, n := range []int{0, 1, 2, 5, len(parts), len(parts) + 1} {
-		if !slices.Equal(f.Strongest(x, n), parts[:min(n, len(parts))]) {
+		if !slices.Equal(f.Explainer.Strongest(x, n), parts[:min(n, len(parts))]) {
 			return false
 		}
 	}
@@ -124,7 +124,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 		flips, corrected := 0, 0
 		for i, key := range w.f.State().Messages.Keys() {
 			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explain(k)
+			ex, err := w.f.Explainer.Explain(k)
 			if err != nil {
 				continue // the owner's own: no features are kept
 			}
@@ -133,10 +133,10 @@ func TestExplanationsAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum != ex.Score || ex.Score != w.f.Score(x) {
-				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Score(x))
+			if sum != ex.Score || ex.Score != w.f.Explainer.Score(x) {
+				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Explainer.Score(x))
 			}
-			if !slices.Equal(w.f.Parts(x), ex.Parts) || !strongestFirst(w.f, x) || !slices.IsSortedFunc(ex.Parts, filter.Strength) {
+			if !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) || !slices.IsSortedFunc(ex.Parts, filter.Strength) {
 				t.Fatal("the parts are not those of Parts in their order")
 			}
 			for _, flip := range ex.Flips {
@@ -163,7 +163,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
 				t.Fatal(err)
 			}
-			if got := twin.Score(x); got != c.Score {
+			if got := twin.Explainer.Score(x); got != c.Score {
 				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", spec.Kind, c.Label, got, c.Score)
 			}
 			corrected++
@@ -179,7 +179,7 @@ func TestExplainingChangesNothing(t *testing.T) {
 	w.teach()
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
 	m1, s1 := store.Digest(w.f.State())
-	if _, err := w.f.Explain(l.key); err != nil {
+	if _, err := w.f.Explainer.Explain(l.key); err != nil {
 		t.Fatal(err)
 	}
 	if m2, s2 := store.Digest(w.f.State()); m1 != m2 || s1 != s2 {
@@ -191,7 +191,7 @@ func TestWhileTooLittleIsLearntNothingFlips(t *testing.T) {
 	o := testOptions()
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
-	ex, err := w.f.Explain(l.key)
+	ex, err := w.f.Explainer.Explain(l.key)
 	if err != nil {
 		t.Fatal(err)
 	}

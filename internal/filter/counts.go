@@ -7,6 +7,13 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
+// Status says how an account fares: how good its decisions are, and what its owner should know.
+type Status struct {
+	*parts
+	judged Standing // see Judgement
+	passed int      // messages decided since the last one that was important
+}
+
 // Counts are numbers that status shows and that are not rows of the state.
 type Counts struct {
 	Pending   int            // labels that have not yet settled
@@ -21,17 +28,17 @@ type Counts struct {
 }
 
 // Counts gathers them.
-func (f *Filter) Counts() Counts {
+func (f *Status) Counts() Counts {
 	cut, recent := f.line.fitted(), f.line.recent.sorted
 	c := Counts{
-		Waiting: f.silences, Places: f.ledger.Places.Count(),
+		Waiting: f.Waits.silences, Places: f.ledger.Places.Count(),
 		Threshold: cut.Threshold, Precision: f.line.labelled.calibration().precision(f.line.labelled.sorted, cut.Threshold),
 		Above: share(len(recent)-firstAbove(recent, cut.Threshold), len(recent)),
 	}
 	c.Entries, c.Intended = f.ledger.Entries.Messages()
-	c.Pending = len(f.TakenBack())
-	for _, e := range f.settling {
-		if f.stands(e) {
+	c.Pending = len(f.Waits.TakenBack())
+	for _, e := range f.Waits.settling {
+		if f.Waits.stands(e) {
 			c.Pending++
 			if m, _ := f.st.Messages.Get(string(e.key[:])); !m.Pending.Back {
 				c.Settled = max(c.Settled, e.since.Add(f.opts.Settle))
@@ -45,13 +52,13 @@ func (f *Filter) Counts() Counts {
 // and whose label is known. The decision was wrong if it was important and the label is not, a
 // false alarm, or the other way round, a missed one; unsure is not important. Whatever tells
 // how good an account's decisions are takes it from here, or for some days from Judged.
-func (f *Filter) Judgement() Standing { return f.judged }
+func (f *Status) Judgement() Standing { return f.judged }
 
 // countJudged enters m into the Judgement, or with by = -1 takes it out. Whatever changes the
 // label, the outcome or the owner of a known message takes it out before and enters it
 // afterwards, so that the figures are always those of the known messages as they are.
 // A message about which the final silence said nothing is counted as unknown.
-func (f *Filter) countJudged(m *store.Message, by int) {
+func (f *Status) countJudged(m *store.Message, by int) {
 	if m.Quiet == store.QuietUnknown {
 		f.st.Account.Unknown += uint64(by)
 	}
@@ -76,7 +83,7 @@ func LabelOf(m *store.Message) model.Label {
 }
 
 // pass counts a decided message.
-func (f *Filter) pass(o store.Outcome) {
+func (f *Status) pass(o store.Outcome) {
 	switch o {
 	case store.Undecided:
 	case store.DecidedImportant:
@@ -92,14 +99,14 @@ const missedBeforeWarning = 10
 
 // Passed returns how many messages in a row were decided, up to now, of which none was
 // called important. long reports whether that is too many to be chance.
-func (f *Filter) Passed() (n int, long bool) {
+func (f *Status) Passed() (n int, long bool) {
 	s := f.line.standing
 	return f.passed, f.line.Trained() && f.passed*s.Important >= missedBeforeWarning*s.Labels
 }
 
 // waitForSilence notes in m, whose row the caller puts, since which of the
 // account's active days its silence is waited for; 0 ends the wait.
-func (f *Filter) waitForSilence(m *store.Message, from uint32) {
+func (f *Waits) waitForSilence(m *store.Message, from uint32) {
 	if m.SilenceFrom > 0 {
 		f.silences--
 	}

@@ -30,7 +30,7 @@ func (w *world) wantCounts(when string) (judged, falseAlarms, missed int) {
 			missed++
 		}
 	}
-	j := w.f.Judgement()
+	j := w.f.Status.Judgement()
 	if d := j.Decisions; j.Labels != judged || d.FalseAlarms != falseAlarms || d.Missed != missed || j.Important != d.Hits+missed {
 		w.t.Fatalf("%s: %+v; the messages say %d, %d, %d", when, j, judged, falseAlarms, missed)
 	}
@@ -128,14 +128,14 @@ func TestAMarkLeftAloneCountsAsWrong(t *testing.T) {
 	l, r := w.urgent(1)
 	w.done(r)
 	w.read(l)
-	before := w.f.Judgement().Decisions.FalseAlarms
+	before := w.f.Status.Judgement().Decisions.FalseAlarms
 	for range 40 {
 		w.wait(24 * time.Hour)
 		d, _ := w.deliver("INBOX", mail(w.now.String()+"@x", "ann@example.org", owner, "any day"))
 		w.flag(d, `\Flagged`)
 	}
 	m := w.row(l)
-	if n := w.f.Judgement().Decisions.FalseAlarms; !m.LeftAlone || m.Label != 0 || n <= before {
+	if n := w.f.Status.Judgement().Decisions.FalseAlarms; !m.LeftAlone || m.Label != 0 || n <= before {
 		t.Fatalf("left alone: %v, label %v; %d false alarms, %d before", m.LeftAlone, m.Label, n, before)
 	}
 	w.wantCounts("at the end")

@@ -155,8 +155,8 @@ func TestAProvisionalNoBecomesFinalWithoutAnotherLesson(t *testing.T) {
 	w.wait(8 * 24 * time.Hour)
 	w.wantLessons("eight days")
 	m, _ := w.f.State().Messages.Get(string(l.key[:]))
-	if m.Source != store.SourceSilence || m.SilenceFrom != 0 || w.f.Counts().Waiting != 0 {
-		t.Errorf("the message is %+v, %d wait", m, w.f.Counts().Waiting)
+	if m.Source != store.SourceSilence || m.SilenceFrom != 0 || w.f.Status.Counts().Waiting != 0 {
+		t.Errorf("the message is %+v, %d wait", m, w.f.Status.Counts().Waiting)
 	}
 	// The owner's own word weighs more, and takes its place.
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})

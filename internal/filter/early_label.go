@@ -67,7 +67,7 @@ func removeFrom[K, V comparable](m map[K][]V, key K, v V) {
 }
 
 // dropEarly takes one entry out of the table and the index.
-func (f *Filter) dropEarly(n uint64) store.Early {
+func (f *Waits) dropEarly(n uint64) store.Early {
 	key := store.LedgerKey(n)
 	row, _ := f.st.Early.Get(key)
 	f.st.Early.Delete(key)
@@ -77,7 +77,7 @@ func (f *Filter) dropEarly(n uint64) store.Early {
 
 // oldestEarly returns the entry that has waited longest. Numbers ascend with
 // Since.
-func (f *Filter) oldestEarly() (n uint64, row store.Early, ok bool) {
+func (f *Waits) oldestEarly() (n uint64, row store.Early, ok bool) {
 	for ; f.early.first < f.st.Account.EarlyNext; f.early.first++ {
 		if row, ok = f.st.Early.Get(store.LedgerKey(f.early.first)); ok {
 			return f.early.first, row, true
@@ -87,7 +87,7 @@ func (f *Filter) oldestEarly() (n uint64, row store.Early, ok bool) {
 }
 
 // early returns e as it is kept.
-func (e *Labelled) early(f *Filter) store.Early {
+func (e *Labelled) early(f *Waits) store.Early {
 	row := store.Early{
 		Message: e.Message, ID: e.ID, Label: e.Label, Source: e.source(), Since: f.st.Account.Clock, Origin: e.Origin,
 	}
@@ -101,13 +101,13 @@ func (e *Labelled) early(f *Filter) store.Early {
 // refuseUnsure gives feedback back that may be about any of several messages.
 func (f *Filter) refuseUnsure(e *Labelled, r *Result) {
 	if e.Waits {
-		r.Expired = append(r.Expired, Expired{Feedback: e.early(f), Unsure: true})
+		r.Expired = append(r.Expired, Expired{Feedback: e.early(f.Waits), Unsure: true})
 	}
 }
 
 // keepEarly lets feedback wait for its message; what is oldest makes room.
-func (f *Filter) keepEarly(e *Labelled, r *Result) {
-	row := e.early(f)
+func (f *Waits) keepEarly(e *Labelled, r *Result) {
+	row := e.early(f.Waits)
 	n := f.st.Account.EarlyNext
 	f.st.Account.EarlyNext++
 	f.st.Early.Put(store.LedgerKey(n), row)
@@ -119,18 +119,18 @@ func (f *Filter) keepEarly(e *Labelled, r *Result) {
 	f.expireEarly(r)
 }
 
-func (f *Filter) expire(n uint64, displaced bool, r *Result) {
+func (f *Waits) expire(n uint64, displaced bool, r *Result) {
 	r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(n), Displaced: displaced})
 }
 
 // earlyDue reports whether early feedback will have waited long enough by then.
-func (f *Filter) earlyDue(now store.Moment) bool {
+func (f *Waits) earlyDue(now store.Moment) bool {
 	_, row, ok := f.oldestEarly()
 	return ok && row.Since.Add(f.opts.EarlyFor) <= now
 }
 
 // expireEarly gives up the feedback whose time is over.
-func (f *Filter) expireEarly(r *Result) {
+func (f *Waits) expireEarly(r *Result) {
 	for f.earlyDue(f.st.Account.Clock) {
 		f.expire(f.early.first, false, r)
 	}
@@ -138,15 +138,15 @@ func (f *Filter) expireEarly(r *Result) {
 
 // hearEarly hears, in the order in which it came, what was said of a message
 // before it came. The caller puts m.
-func (f *Filter) hearEarly(k store.MessageKey, m *store.Message, r *Result) error {
-	waiting := slices.Clone(f.early.byMessage[k])
+func (f *Teacher) hearEarly(k store.MessageKey, m *store.Message, r *Result) error {
+	waiting := slices.Clone(f.Waits.early.byMessage[k])
 	if m.ID != 0 {
-		waiting = append(waiting, f.early.byID[m.ID]...)
+		waiting = append(waiting, f.Waits.early.byID[m.ID]...)
 		slices.Sort(waiting)
 	}
 	for _, n := range waiting {
-		row := f.dropEarly(n)
-		if err := f.hear(k, m, said{label: row.Label, source: row.Source}, oneByOne, r); err != nil {
+		row := f.Waits.dropEarly(n)
+		if err := f.Voice.hear(k, m, said{label: row.Label, source: row.Source}, oneByOne, r); err != nil {
 			return err
 		}
 	}

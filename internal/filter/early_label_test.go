@@ -102,11 +102,11 @@ func TestEarlyFeedbackExpiresByTheAccountsClockWithItsOrigin(t *testing.T) {
 	w.apply(&filter.Labelled{At: w.moment(), Waits: true, ID: filter.IDOf("late@x"), Label: model.Ordinary, Source: store.SourceExplicit, Origin: long})
 
 	w.now = w.now.Add(7*24*time.Hour - 2*time.Millisecond)
-	if w.f.Due(w.moment()) {
+	if w.f.Waits.Due(w.moment()) {
 		t.Fatal("due before its time")
 	}
 	w.now = w.now.Add(time.Millisecond)
-	if !w.f.Due(w.moment()) {
+	if !w.f.Waits.Due(w.moment()) {
 		t.Fatal("not due at its time")
 	}
 	r := w.wait(0)

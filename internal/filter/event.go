@@ -151,10 +151,10 @@ type Restored struct {
 }
 
 func (e *Ticked) apply(f *Filter, r *Result) error {
-	if !f.Due(e.At) {
+	if !f.Waits.Due(e.At) {
 		return nil
 	}
-	return f.advance(e.At, r)
+	return f.Teacher.advance(e.At, r)
 }
 
 // Brought returns the message that an event brought, if it brought one; nil otherwise.

@@ -82,7 +82,7 @@ func (m Memory) Arriving(k store.MessageKey) (*featurize.Features, error) { retu
 
 func (f *Filter) SetVectors(v Vectors) { f.vectors, f.learning.vectors = v, v }
 
-func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.copies.of(id) }
+func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.People.copies.of(id) }
 
 func (f *Filter) Learner() Learner { return f.learning.learner }
 
@@ -90,19 +90,19 @@ func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.recal
 
 func (f *Filter) Boldness() float64 { return f.learning.boldness() }
 
-func (f *Filter) CountReading(what store.Handling, by int) { f.countReading(what, by) }
+func (f *Filter) CountReading(what store.Handling, by int) { f.People.countReading(what, by) }
 
-func (f *Filter) Handle(m *store.Message, what store.Handling) { f.handle(m, what) }
+func (f *Filter) Handle(m *store.Message, what store.Handling) { f.People.handle(m, what) }
 
 func (f *Filter) Wanted(k store.MessageKey) bool { return f.wanted(k) }
 
-func (f *Filter) Lose(k store.MessageKey, m *store.Message) { f.lose(k, m) }
+func (f *Filter) Lose(k store.MessageKey, m *store.Message) { f.Messages.lose(k, m) }
 
-func (f *Filter) Lookalike(m *Meta) bool { return f.lookalike(m) }
+func (f *Filter) Lookalike(m *Meta) bool { return f.People.lookalike(m) }
 
-func (f *Filter) PassedNow() int { return f.passed }
+func (f *Filter) PassedNow() int { return f.Status.passed }
 
-func (f *Filter) JudgedNow() Standing { return f.judged }
+func (f *Filter) JudgedNow() Standing { return f.Status.judged }
 
 func (f *Filter) FewADay() bool { return f.line.fewADay() }
 
@@ -116,7 +116,7 @@ func (s *Standing) CountOne(e *store.Scored, n int) { s.count(e, n) }
 
 // WaitingInOrder returns the senders of the messages whose silence is waited for, in order.
 func (f *Filter) WaitingInOrder() (senders []string) {
-	q := slices.Clone(f.waiting)
+	q := slices.Clone(f.Waits.waiting)
 	seen := map[store.MessageKey]bool{}
 	for len(q) > 0 {
 		e := heap.Pop(&q).(settleEntry)

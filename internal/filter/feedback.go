@@ -12,6 +12,12 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
+// Voice hears what the owner says with flags, in words, and by reading.
+type Voice struct{ *parts }
+
+// moves hears what the owner says by moving mail, and with letters.
+type moves struct{ *parts }
+
 // Another program that sets the mark is known by its companion keyword, or by its pace: it
 // marks what nobody opened within machinePace of the arrival, time and again. Each such mark
 // is a point for a program, each other that is seen live a point against; from manyHasty
@@ -39,17 +45,17 @@ func (e *Flagged) apply(f *Filter, r *Result) error {
 	if !ok || slices.Equal(p.Flags, e.Flags) {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	return f.reflag(e.Place, p, e.Flags, mannerOf(e.Place, e.Away, e.ModSeq), r)
+	return f.Voice.reflag(e.Place, p, e.Flags, mannerOf(e.Place, e.Away, e.ModSeq), r)
 }
 
 // reflag notes the flags that a place has now and heeds what they say.
-func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner, r *Result) error {
+func (f *Voice) reflag(place Place, p store.Place, flags []string, with manner, r *Result) error {
 	old := f.ledger.Reflag(place, p, flags)
 	if p.Letter != 0 {
-		return f.hearAnswer(p.Letter, f.st.Account.Clock, with, r)
+		return f.moves.hearAnswer(p.Letter, f.st.Account.Clock, with, r)
 	}
 	mk := string(p.Message[:])
 	m, ok := f.st.Messages.Get(mk)
@@ -64,8 +70,8 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner,
 		return err
 	}
 	if owner {
-		f.noteActivity()
-		f.noteUnheard(&m, old, flags)
+		f.Teacher.noteActivity()
+		f.Teacher.noteUnheard(&m, old, flags)
 	}
 	f.st.Messages.Put(mk, m)
 	return nil
@@ -94,7 +100,7 @@ func (s *said) strength() store.Source {
 // message k: the strongest thing that the owner said, if anything. arrives: the
 // place is new. It reports whether any of the change is the owner's doing. The
 // caller puts m.
-func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
+func (f *Voice) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
 		if what = with.trust.weigh(what); what.source.Outranks(best.source) {
@@ -136,7 +142,7 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 }
 
 // rememberHeard notes in m what its flags have said by now.
-func (f *Filter) rememberHeard(m *store.Message, now, gone []string) {
+func (f *Voice) rememberHeard(m *store.Message, now, gone []string) {
 	heard := ingest.WithoutFlags(m.Heard, gone)
 	for _, flag := range now {
 		if f.ledger.IsMark(flag) || flag != `\deleted` && meaning(flag, now).label != 0 {
@@ -153,7 +159,7 @@ func (f *Filter) rememberHeard(m *store.Message, now, gone []string) {
 // With a companion keyword that is known: whoever takes a mark off leaves the
 // companion. Without one, whatever else changed at the same time speaks against the
 // owner. If it was the owner after all, a lesson is lost, and nothing else.
-func (f *Filter) replaced(came, gone, old []string) bool {
+func (f *Voice) replaced(came, gone, old []string) bool {
 	if slices.ContainsFunc(old, ingest.IsCompanion) {
 		return slices.ContainsFunc(gone, ingest.IsCompanion)
 	}
@@ -164,7 +170,7 @@ func (f *Filter) replaced(came, gone, old []string) bool {
 // known that we did not make, \Deleted says that only this one goes. Where none is, the
 // message may have been copied to a mailbox that was not looked into since. Where
 // mailboxes are labels it says that the message is archived.
-func (f *Filter) meaningAt(k store.MessageKey, m *store.Message, place Place, flag string, now []string) said {
+func (f *Voice) meaningAt(k store.MessageKey, m *store.Message, place Place, flag string, now []string) said {
 	what := meaning(flag, now)
 	if flag == `\deleted` && what.label != 0 {
 		if m.Copies > 1+f.ledger.Copies.InSight(k) || f.ledger.Places.IsLabel(place.Mailbox) {
@@ -200,7 +206,7 @@ func meaning(flag string, now []string) said {
 
 // ownersMark reports whether a mark that has just appeared among the flags of a
 // message, with all that came, is the owner's: neither ours nor another program's.
-func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, came, now []string, arrives bool, with manner, r *Result) bool {
+func (f *Voice) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, came, now []string, arrives bool, with manner, r *Result) bool {
 	whose := f.ledger.Appeared(k, place, flag, arrives)
 	if whose == ledger.NotOurs && f.ledger.Mirrored(k, place, came) {
 		return false
@@ -229,7 +235,7 @@ func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, f
 
 // atMachinePace reports whether a mark that was just seen on m, with those flags now, must be
 // another program's by all that is known of its pace, and notes the pace of this one.
-func (f *Filter) atMachinePace(m *store.Message, now []string, with manner) bool {
+func (f *Voice) atMachinePace(m *store.Message, now []string, with manner) bool {
 	a := &f.st.Account
 	quick := !ingest.HasFlag(now, `\Seen`) && a.Clock <= m.Arrived.Add(machinePace)
 	if a.Clock > a.HastyAt.Add(strangerMemory) {
@@ -246,7 +252,7 @@ func (f *Filter) atMachinePace(m *store.Message, now []string, with manner) bool
 }
 
 // programKnown reports whether another program that sets the mark is known by its pace.
-func (f *Filter) programKnown() bool { return f.st.Account.Hasty >= manyHasty }
+func (f *Voice) programKnown() bool { return f.st.Account.Hasty >= manyHasty }
 
 // withdraw takes back a pending label that this said: the owner did it and undid it
 // within the settle window. It reports whether there was one.
@@ -260,15 +266,15 @@ func withdraw(m *store.Message, what said) bool {
 
 // moved draws the lesson from a known message that appears, as e, in a folder of
 // another role. fresh: only now it is decided.
-func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, fresh bool, r *Result) error {
+func (f *moves) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, fresh bool, r *Result) error {
 	var what said
 	aside := said{label: model.Ordinary, source: store.SourceMoved}
 	switch {
 	case to == ingest.RoleTrash || to == ingest.RoleJunk:
 	case from == ingest.RoleTrash, to == ingest.RoleInbox && from != to:
 		// It lies where it was.
-		if what, _ = f.unsay(k, m, aside); from != ingest.RoleJunk && what.label == 0 {
-			what, _ = f.unsay(k, m, said{label: model.Important, source: store.SourceMoved})
+		if what, _ = f.Voice.unsay(k, m, aside); from != ingest.RoleJunk && what.label == 0 {
+			what, _ = f.Voice.unsay(k, m, said{label: model.Important, source: store.SourceMoved})
 		}
 	default:
 		withdraw(m, aside) // it is not thrown away: a copy of it is here
@@ -303,17 +309,17 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 	if what.label == model.Ordinary && stands {
 		what.after = f.opts.Elsewhere // it may be the copy that went; see copyVanished
 	}
-	return f.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
+	return f.Voice.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
 }
 
 // archives reports whether what lies in a mailbox was put aside there.
-func (f *Filter) archives(mailbox string) bool {
+func (f *moves) archives(mailbox string) bool {
 	return f.ledger.Places.Role(mailbox) == ingest.RoleArchive && !f.ledger.Places.IsLabel(mailbox)
 }
 
 // filed reports whether the owner puts a message into a folder of their own, as what they want
 // to find again: they have read it, and nothing else has been said of it.
-func (f *Filter) filed(e *Arrived) bool {
+func (f *moves) filed(e *Arrived) bool {
 	return ingest.HasFlag(e.Flags, `\Seen`) && !f.ledger.Places.IsLabel(e.Place.Mailbox) && !slices.ContainsFunc(e.Flags, func(flag string) bool {
 		return ingest.IsCompanion(flag) || f.ledger.IsMark(flag) || meaning(flag, nil).label != 0
 	})
@@ -321,7 +327,7 @@ func (f *Filter) filed(e *Arrived) bool {
 
 // starred reports whether flags say that the owner wants a message, as a star does that is no
 // mark of ours. Putting it aside unread takes nothing back.
-func (f *Filter) starred(flags []string) bool {
+func (f *moves) starred(flags []string) bool {
 	return slices.ContainsFunc(flags, func(flag string) bool {
 		return !f.ledger.IsMark(flag) && meaning(flag, nil).label == model.Important
 	})
@@ -331,7 +337,7 @@ func (f *Filter) starred(flags []string) bool {
 // mail may have been put there by the server. Gmail does so with what it finds important
 // as it arrives, so that only what is put there later, and before our eyes, is the owner's
 // word. We may look into that mailbox late, and then the owner may have read it.
-func (f *Filter) byServer(m *store.Message, e *Arrived) bool {
+func (f *moves) byServer(m *store.Message, e *Arrived) bool {
 	if !f.ledger.Places.IsLabel(e.Place.Mailbox) {
 		return false
 	}
@@ -340,8 +346,8 @@ func (f *Filter) byServer(m *store.Message, e *Arrived) bool {
 
 // rescued is what the owner says with a message that comes out of Junk. One that was
 // delivered there is wanted. One that the owner put there is where it was.
-func (f *Filter) rescued(k store.MessageKey, m *store.Message, fresh bool) said {
-	what, was := f.unsay(k, m, said{label: model.Ordinary, source: store.SourceJunk})
+func (f *moves) rescued(k store.MessageKey, m *store.Message, fresh bool) said {
+	what, was := f.Voice.unsay(k, m, said{label: model.Ordinary, source: store.SourceJunk})
 	if fresh && !was {
 		return notJunk
 	}
@@ -352,7 +358,7 @@ func (f *Filter) rescued(k store.MessageKey, m *store.Message, fresh bool) said 
 // watched by two connections: a message that went to Junk and back at once may be seen
 // back in INBOX first, and in Junk after that. When it leaves Junk it lies where it was
 // all the time, and nothing was said.
-func (f *Filter) leftJunk(k store.MessageKey, mailbox string) {
+func (f *moves) leftJunk(k store.MessageKey, mailbox string) {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	if !ok || m.Copies == 0 || f.ledger.Places.Role(mailbox) != ingest.RoleJunk || ingest.Role(m.Role) != ingest.RoleJunk {
 		return
@@ -374,7 +380,7 @@ func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error 
 	if e.Unclear || ingest.HasFlag(p.Flags, `\Seen`) || ledger.Excluded(f.ledger.Places.Role(e.Mailbox)) || f.ledger.Places.IsLabel(e.Mailbox) || f.ledger.Copies.Is(k, place) {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	m, known := f.st.Messages.Get(string(k[:]))
@@ -382,7 +388,7 @@ func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error 
 	if !known || m.Copies > 0 || m.Pending.Back || m.Pending.Label == what.label {
 		return nil
 	}
-	err := f.label(k, &m, what, manner{}, r)
+	err := f.Voice.label(k, &m, what, manner{}, r)
 	f.st.Messages.Put(string(k[:]), m)
 	return err
 }
@@ -390,11 +396,11 @@ func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error 
 // copyVanished hears that message k is gone from a place. If that was a copy of ours, the owner
 // has deleted or moved it, which says nothing of the message: it may have been seen in Trash or
 // Junk before.
-func (f *Filter) copyVanished(k store.MessageKey, place Place, at store.Moment, r *Result) error {
+func (f *moves) copyVanished(k store.MessageKey, place Place, at store.Moment, r *Result) error {
 	if !f.ledger.Copies.Is(k, place) {
 		return nil
 	}
-	if err := f.advance(at, r); err != nil {
+	if err := f.Teacher.advance(at, r); err != nil {
 		return err
 	}
 	f.ledger.Copies.Vanished(k, place)

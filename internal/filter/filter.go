@@ -38,36 +38,49 @@ type Vectors interface {
 	Vector(key store.MessageKey, into model.Vector) (model.Vector, error)
 }
 
-// Filter is one account's state machine.
+// Filter is one account's state machine. It is made of parts, each of which knows one thing; an
+// event goes through those that it concerns.
 type Filter struct {
-	opts     Options
-	st       *store.State
-	vectors  Vectors
-	learning *Learning
-	line     *Line
-	ledger   *ledger.Ledger
-	// followers hear what is decided and learnt; see Follow.
-	followers []Follower
-
-	// All below is derived from opts and st.
-	freezer  *featurize.Featurizer
-	zone     *time.Location
-	settling settleQueue
-	silences int                // messages whose silence is waited for
-	judged   Standing           // see Judgement
-	passed   int                // messages decided since the last one that was important
-	backs    []store.MessageKey // see TakenBack
-	waiting  settleQueue        // messages whose silence is waited for, by SilenceFrom
-	hours    settleQueue        // of store.QuietHours
-	days     settleQueue        // of store.QuietDays
-	oldest   messageQueue       // all messages, by Seq
-	early    earlyIndex
-	copies   copyIndex
+	*parts
 	// passing is the room for the message that Classify looks at.
 	passing struct {
 		features featurize.Features
 		vector   model.Vector
 	}
+}
+
+// parts are what a Filter is made of. Each of them can reach the others.
+type parts struct {
+	opts      *Options
+	st        *store.State
+	vectors   Vectors
+	learning  *Learning      // what is learnt, and decides
+	line      *Line          // where the line is drawn
+	ledger    *ledger.Ledger // whose mark it is
+	followers []Follower     // see Follow
+
+	People    *People    // what is remembered of senders and threads
+	Messages  *Messages  // which messages are known
+	Status    *Status    // how good the decisions are, and what the owner should know
+	Explainer *Explainer // why a score is what it is
+	Waits     *Waits     // what waits for time to pass
+
+	Arrivals *Arrivals // a message comes
+	moves    *moves    // one is moved
+	Voice    *Voice    // what the owner says with that, and with flags
+	Teacher  *Teacher  // what of it is learnt, and when
+
+	freezer *featurize.Featurizer
+	zone    *time.Location
+}
+
+func newParts(st *store.State, v Vectors) *parts {
+	p := &parts{opts: new(Options), st: st, vectors: v}
+	p.line = &Line{opts: p.opts, st: st}
+	p.learning = &Learning{opts: p.opts, st: st, vectors: v, line: p.line}
+	p.People, p.Messages, p.Status, p.Explainer, p.Waits = &People{parts: p}, &Messages{parts: p}, &Status{parts: p}, &Explainer{p}, &Waits{parts: p}
+	p.Arrivals, p.moves, p.Voice, p.Teacher = &Arrivals{p}, &moves{p}, &Voice{p}, &Teacher{p}
+	return p
 }
 
 // Follower hears, at its turn, what a filter decides and learns. See package past.
@@ -143,9 +156,7 @@ type Result struct {
 // on. A state that was never configured gets DefaultOptions until a Configured
 // event comes.
 func New(st *store.State, v Vectors) (*Filter, error) {
-	f := &Filter{st: st, vectors: v}
-	f.line = &Line{opts: &f.opts, st: st}
-	f.learning = &Learning{opts: &f.opts, st: st, vectors: v, line: f.line}
+	f := &Filter{parts: newParts(st, v)}
 	opts, err := optionsOf(st)
 	if err != nil {
 		return nil, err
@@ -163,7 +174,7 @@ func (f *Filter) begin(o Options) error {
 	f.ledger = ledger.New(f.st, f.wanted)
 	f.tellLedger()
 	f.learning.lessons, f.learning.messages = newLessonWindow(f.st), f.st.Messages
-	f.early = newEarlyIndex(f.st)
+	f.Waits.early = newEarlyIndex(f.st)
 	return nil
 }
 
@@ -176,7 +187,7 @@ func (f *Filter) Resume(scores []store.Scored, calls []Call) error {
 	}
 	disownUnknown(f.st)
 	f.learning.latest.features, f.learning.latest.past, f.learning.rehearsed = nil, nil, nil
-	if err := f.begin(f.opts); err != nil {
+	if err := f.begin(*f.opts); err != nil {
 		return err
 	}
 	if calls != nil {
@@ -199,7 +210,7 @@ func (f *Filter) Vectors() Vectors { return f.vectors }
 func (f *Filter) State() *store.State { return f.st }
 
 // Options returns the options in force.
-func (f *Filter) Options() Options { return f.opts }
+func (f *Filter) Options() Options { return *f.opts }
 
 // Ledger returns the account's ledger of marks. The caller may ask it, not change it.
 func (f *Filter) Ledger() *ledger.Ledger { return f.ledger }
@@ -231,7 +242,7 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	f.opts, f.zone, f.freezer, f.line.stale = o, zone, freezer, true
+	*f.opts, f.zone, f.freezer, f.line.stale = o, zone, freezer, true
 	f.learning.learner, f.learning.rules = learner, rules
 	return nil
 }
@@ -272,7 +283,7 @@ func (f *Filter) entered() {
 
 // tellLedger tells the ledger the options in force.
 func (f *Filter) tellLedger() {
-	o := &f.opts
+	o := f.opts
 	f.ledger.Set(ledger.Settings{Marks: o.Marks, Companion: o.Companion, CopyTo: o.CopyTo, Entries: o.Limits.Ledger, Refusals: o.Limits.Refusals})
 }
 
@@ -288,10 +299,10 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 		return fmt.Errorf("options: %w", err)
 	}
 	a := &f.st.Account
-	if e.Options.retunes(&f.opts) && a.Important+a.Ordinary > 0 {
+	if e.Options.retunes(f.opts) && a.Important+a.Ordinary > 0 {
 		a.Dual.Tuned++
 	}
-	if e.Options.Another(f.opts) {
+	if e.Options.Another(*f.opts) {
 		if hasLearnt(f.st) {
 			BeginAnew(f.st)
 			f.line.gather()
@@ -312,7 +323,7 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	if f.opts.Shadow == ShadowOn {
 		f.st.Account.Proven, f.st.Account.ProvenAt = false, 0
 	}
-	return f.advance(e.At, r)
+	return f.Teacher.advance(e.At, r)
 }
 
 func (e *Opened) apply(f *Filter, r *Result) error {
@@ -342,11 +353,11 @@ func (e *Vanished) apply(f *Filter, r *Result) error {
 	for _, uid := range e.UIDs {
 		place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: uid}
 		if p, ok := f.ledger.Leave(place); ok {
-			f.leftJunk(p.Message, e.Mailbox)
-			if err := f.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
+			f.moves.leftJunk(p.Message, e.Mailbox)
+			if err := f.moves.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
 				return err
 			}
-			if err := f.copyVanished(p.Message, place, e.At, r); err != nil {
+			if err := f.moves.copyVanished(p.Message, place, e.At, r); err != nil {
 				return err
 			}
 			if err := e.hear(f, p, place, r); err != nil {
@@ -377,13 +388,13 @@ func (e *Reached) apply(f *Filter, r *Result) error {
 
 // Day returns the number of the day, in the account's time zone, in which m
 // lies.
-func (f *Filter) Day(m store.Moment) int32 {
+func (f *Teacher) Day(m store.Moment) int32 {
 	t := m.Time().In(f.zone)
 	return int32(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
 }
 
 // noteActivity counts the current day as one on which the owner was active.
-func (f *Filter) noteActivity() {
+func (f *Teacher) noteActivity() {
 	a := &f.st.Account
 	a.LastActive = a.Clock
 	if d := f.Day(a.Clock); d > a.ClockDay {

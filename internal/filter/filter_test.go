@@ -135,7 +135,7 @@ func TestAMarkThatAMessageComesWithUnreadIsNobodysWord(t *testing.T) {
 	}
 	w.wait(time.Minute)
 	w.wantLessons("a mark there at arrival")
-	if why := w.f.Strangers(); why != "" {
+	if why := w.f.Status.Strangers(); why != "" {
 		t.Errorf("one mark is taken for proof of a program: %q", why)
 	}
 }
@@ -354,7 +354,7 @@ func TestExplanationAddsUpToTheScore(t *testing.T) {
 	w.storm(3, 300)
 	checked := 0
 	for _, k := range w.f.State().Messages.Keys() {
-		ex, err := w.f.Explain(store.MessageKey([]byte(k)))
+		ex, err := w.f.Explainer.Explain(store.MessageKey([]byte(k)))
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}

@@ -196,7 +196,7 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !reflect.DeepEqual(again.Counts(), all.f.Counts()) || learnt(again) != learnt(all.f) {
+				if !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) || learnt(again) != learnt(all.f) {
 					t.Fatal("after a restart it is another one")
 				}
 			})
@@ -302,7 +302,7 @@ func FuzzRewriting(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, want := w.f.Counts(), again.Counts()
+			got, want := w.f.Status.Counts(), again.Status.Counts()
 			maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 			if !reflect.DeepEqual(got, want) || learnt(w.f) != learnt(again) {
 				t.Fatalf("after a restart it is another one: %+v, %+v", got, want)

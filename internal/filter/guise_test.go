@@ -154,13 +154,13 @@ func TestWhatNobodyKnowsMovesTheThresholdAlone(t *testing.T) {
 	o.SilenceDays, o.SilenceCalendar, o.Shadow = 1, true, filter.ShadowOn
 	w := newWorld(t, o)
 	w.teach()
-	before, judged, standing := w.f.State().Account, w.f.Judgement(), w.f.Line().Standing()
+	before, judged, standing := w.f.State().Account, w.f.Status.Judgement(), w.f.Line().Standing()
 	w.personal = true
 	l, _ := w.deliver("INBOX", mail("known@x", "ann@example.com", owner, "lunch"))
 	w.flag(l, `\Seen`)
 	w.wait(48 * time.Hour)
 	after := w.f.State().Account
-	if after.Important != before.Important || after.Ordinary != before.Ordinary || w.f.Judgement() != judged || w.f.Line().Standing() != standing {
+	if after.Important != before.Important || after.Ordinary != before.Ordinary || w.f.Status.Judgement() != judged || w.f.Line().Standing() != standing {
 		t.Errorf("it counts as learnt: %+v, %+v", after, w.f.Line().Standing())
 	}
 	slot, ok := w.f.State().Labelled.Find(l.key)

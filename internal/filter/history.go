@@ -81,7 +81,7 @@ func SenderOf(address string) store.ID {
 }
 
 // IsOwner reports whether an address is one of the owner's.
-func (f *Filter) IsOwner(address string) bool {
+func (f *People) IsOwner(address string) bool {
 	return f.opts.Featurize.Owns(address)
 }
 
@@ -178,7 +178,7 @@ type Correspondence struct {
 }
 
 // Correspondence returns what is remembered of the sender with an address's ID.
-func (f *Filter) Correspondence(from store.ID) Correspondence {
+func (f *People) Correspondence(from store.ID) Correspondence {
 	if from == 0 {
 		return Correspondence{}
 	}
@@ -251,7 +251,7 @@ func takeHandled(st *store.State, sender store.ID, what store.Handling) {
 
 // handle notes what the owner did with m, in place of what was noted before. What is done
 // with a message whose sender is doubtful says nothing of whom it names. The caller puts m.
-func (f *Filter) handle(m *store.Message, what store.Handling) {
+func (f *People) handle(m *store.Message, what store.Handling) {
 	if f.Doubtful(m) {
 		what = store.HandledNothing
 	}
@@ -270,7 +270,7 @@ const TopicDays = 30
 
 // byTopic has an answer of the owner's without any reference refer to the newest message
 // of the last days with the same subject that one of its recipients wrote.
-func (f *Filter) byTopic(m *Meta) {
+func (f *People) byTopic(m *Meta) {
 	if m.Says != featurize.SaysAnswer || len(m.Replies) > 0 || m.Topic == 0 {
 		return
 	}

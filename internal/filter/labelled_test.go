@@ -23,7 +23,7 @@ func (w *world) hand(raw []byte, label model.Label) (letter, filter.Result) {
 func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
-	before, judged := w.f.State().Account, w.f.Judgement().Decisions
+	before, judged := w.f.State().Account, w.f.Status.Judgement().Decisions
 	l, r := w.hand(mail("h@x", "boss@example.com", owner, "urgent file"), model.Ordinary)
 	w.wantLessons("handed over", "ordinary by explicit")
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Features == nil {
@@ -34,7 +34,7 @@ func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
 		t.Fatalf("the row is %+v", row)
 	}
 	after := w.f.State().Account
-	if after.Messages != before.Messages+1 || after.Decided != before.Decided+1 || w.f.Judgement().Decisions.FalseAlarms != judged.FalseAlarms+1 {
+	if after.Messages != before.Messages+1 || after.Decided != before.Decided+1 || w.f.Status.Judgement().Decisions.FalseAlarms != judged.FalseAlarms+1 {
 		t.Fatalf("the account went from %+v to %+v", before, after)
 	}
 	if len(w.marks) != 0 {

@@ -55,8 +55,8 @@ func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
 			}
 			wantSameDigest(t, "replayed", calm.f, f)
 			st := f.State()
-			if n := st.Supports.Len(); n != 12 || st.Coefficients.Len() != n || f.Size() != (filter.Size{Supports: n}) || st.Weights.Len() != 0 {
-				t.Errorf("%d supports, %d coefficients, %+v, %d weights; the budget is 12", n, st.Coefficients.Len(), f.Size(), st.Weights.Len())
+			if n := st.Supports.Len(); n != 12 || st.Coefficients.Len() != n || f.Explainer.Size() != (filter.Size{Supports: n}) || st.Weights.Len() != 0 {
+				t.Errorf("%d supports, %d coefficients, %+v, %d weights; the budget is 12", n, st.Coefficients.Len(), f.Explainer.Size(), st.Weights.Len())
 			}
 			if st.Account.Displaced == 0 || st.Account.Updates < 13 || st.Account.MaxNorm == 0 || st.Account.Kernel.Reach == 0 {
 				t.Errorf("%+v", st.Account)
@@ -80,7 +80,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 		flips, corrected := 0, 0
 		for i, key := range w.f.State().Messages.Keys() {
 			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explain(k)
+			ex, err := w.f.Explainer.Explain(k)
 			if err != nil {
 				continue // the owner's own
 			}
@@ -92,8 +92,8 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Score(x) || !slices.Equal(w.f.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
-				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Score(x))
+			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Explainer.Score(x) || !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
+				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Explainer.Score(x))
 			}
 			for _, flip := range ex.Flips {
 				flips++
@@ -113,7 +113,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
 				t.Fatal(err)
 			}
-			if got := twin.Score(x); math.Abs(got-c.Score) > 1e-6 {
+			if got := twin.Explainer.Score(x); math.Abs(got-c.Score) > 1e-6 {
 				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", name, c.Label, got, c.Score)
 			}
 			corrected++

@@ -38,7 +38,7 @@ func (e *LetterIntended) apply(f *Filter, r *Result) error {
 	if _, _, known := f.ledger.Entries.Letter(id); known || id == 0 {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	f.ledger.IntendLetter(store.LedgerEntry{ID: id, Mailbox: e.Mailbox, Letter: e.MessageID, Asks: e.Asks})
@@ -49,7 +49,7 @@ func (e *LetterSettled) apply(f *Filter, r *Result) error {
 	if entry, ok := f.ledger.Entries.Get(e.Ledger); !ok || entry.State != store.LetterSending {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	f.ledger.SettleLetter(e.Ledger, e.Sent)
@@ -65,14 +65,14 @@ func (e *Arrived) letter(f *Filter, r *Result) (bool, error) {
 	f.ledger.Leave(e.Place)
 	f.ledger.Places.Put(e.Place, store.Place{Flags: e.Flags, Letter: e.Meta.ID})
 	r.Changed = true
-	return true, f.hearAnswer(e.Meta.ID, max(e.At, e.Seen), mannerOf(e.Place, e.Away, e.ModSeq), r)
+	return true, f.moves.hearAnswer(e.Meta.ID, max(e.At, e.Seen), mannerOf(e.Place, e.Away, e.ModSeq), r)
 }
 
 // hearAnswer hears what the owner has done with a letter that asks about a message, once
 // something about the letter has changed. What was answered and is taken back within the
 // settle window was never said. Deleting a letter is no answer where the owner has said
 // something of the message already: then it only tidies up.
-func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result) error {
+func (f *moves) hearAnswer(id store.ID, at store.Moment, with manner, r *Result) error {
 	n, e, ours := f.ledger.Entries.Letter(id)
 	if !ours || e.Asks == (store.MessageKey{}) {
 		return nil
@@ -82,14 +82,14 @@ func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result
 	if answer == e.Answer || !known {
 		return nil
 	}
-	if err := f.advance(at, r); err != nil {
+	if err := f.Teacher.advance(at, r); err != nil {
 		return err
 	}
 	m, _ = f.st.Messages.Get(string(e.Asks[:]))
 	if before := (said{label: e.Answer, source: store.SourceLetter}); answer != 0 {
 		withdraw(&m, before)
 	} else {
-		f.unsay(e.Asks, &m, before)
+		f.Voice.unsay(e.Asks, &m, before)
 	}
 	f.ledger.NoteAnswer(n, answer)
 	if answer == model.Important || answer == model.Ordinary && !spokenOf(&m) {
@@ -97,10 +97,10 @@ func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result
 		if after {
 			what.after = f.opts.Elsewhere
 		}
-		if err := f.label(e.Asks, &m, what, with, r); err != nil {
+		if err := f.Voice.label(e.Asks, &m, what, with, r); err != nil {
 			return err
 		}
-		f.noteActivity()
+		f.Teacher.noteActivity()
 	}
 	f.st.Messages.Put(string(e.Asks[:]), m)
 	return nil
@@ -110,13 +110,13 @@ func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result
 // is a yes, and a no is that all are thrown away. While there is none, it may be on its way
 // from one mailbox to another, and the answer is that of before. after: it may turn up
 // elsewhere, as some programs move by \Deleted and a copy.
-func (f *Filter) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label, after bool) {
+func (f *moves) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label, after bool) {
 	answer = e.Answer
 	for i, key := range f.st.Places.Find(func(p store.Place) bool { return p.Letter == id }) {
 		p, _ := f.st.Places.Get(key)
 		mailbox, _ := store.SplitPlaceKey(key)
 		// Another program may mark whatever arrives.
-		byProgram := f.programKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
+		byProgram := f.Voice.programKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
 		for _, flag := range p.Flags {
 			if flag == `\flagged` && !f.ledger.IsMark(flag) || (f.ledger.IsMark(flag) || flag == "$important") && !byProgram {
 				return model.Important, false

@@ -16,12 +16,12 @@ import (
 //
 // Precedence: excluded folder (never decided) > the owner's own mark or un-mark
 // > shadow > rule > threshold.
-func (f *Filter) intend(e *Arrived, m *store.Message) {
+func (f *Arrivals) intend(e *Arrived, m *store.Message) {
 	if reason := f.obstacle(e, m); reason != store.ReasonThreshold {
 		m.Reason = reason
 		return
 	}
-	if reason := f.line.Spend(f.Day(f.st.Account.Clock)); reason != store.ReasonThreshold {
+	if reason := f.line.Spend(f.Teacher.Day(f.st.Account.Clock)); reason != store.ReasonThreshold {
 		m.Reason = reason
 		return
 	}
@@ -30,7 +30,7 @@ func (f *Filter) intend(e *Arrived, m *store.Message) {
 
 // obstacle returns why an important message must not be marked, or
 // ReasonThreshold when nothing stands against it.
-func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
+func (f *Arrivals) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if refused, _ := f.ledger.Refusals.Refused(e.Meta.Key, m.ID); refused {
 		return store.ReasonRefused
 	}
@@ -56,13 +56,13 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if e.Seen != 0 && ingest.HasFlag(e.Flags, `\Seen`) {
 		return store.ReasonRead
 	}
-	if why := f.suspect(e, m); why != store.ReasonThreshold {
+	if why := f.People.suspect(e, m); why != store.ReasonThreshold {
 		return why
 	}
 	if f.opts.Shadow == ShadowAuto {
 		f.line.Prove()
 	}
-	if f.line.InShadow() || !f.opts.marking() || f.line.fewADay() && !f.amongSurest(m) {
+	if f.line.InShadow() || !f.opts.marking() || f.line.fewADay() && !f.Messages.amongSurest(m) {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold
@@ -71,7 +71,7 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 // Withheld returns why an important message that comes again must not be marked again,
 // or ReasonThreshold when nothing that happened since its decision stands against it. A
 // label that follows from silence alone is no word of the owner's.
-func (f *Filter) Withheld(k store.MessageKey, m *store.Message) store.Reason {
+func (f *Arrivals) Withheld(k store.MessageKey, m *store.Message) store.Reason {
 	switch refused, _ := f.ledger.Refusals.Refused(k, m.ID); {
 	case refused && m.Source != store.SourceExplicit:
 		return store.ReasonRefused
@@ -104,10 +104,12 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	if _, known := f.ledger.Entries.Get(e.Ledger); !known {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	heed := func(at Place, old store.Place, flags []string) error { return f.reflag(at, old, flags, manner{}, r) }
+	heed := func(at Place, old store.Place, flags []string) error {
+		return f.Voice.reflag(at, old, flags, manner{}, r)
+	}
 	return f.ledger.Settle(&ledger.Attempt{Number: e.Ledger, Outcome: e.Outcome, Flags: e.Flags, Cleared: e.Cleared, Copied: e.Copied}, heed)
 }
 
@@ -127,7 +129,7 @@ func (e *UndoRequested) apply(f *Filter, r *Result) error {
 	if !f.ledger.Undo.Any(e.Since, e.Only) {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	if a := &f.st.Account; a.Paused {

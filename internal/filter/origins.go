@@ -24,7 +24,7 @@ type Origin struct {
 // Origins returns the lessons that the score of x comes from, in the order in which they
 // were learnt, as far as the learner keeps them one by one. kept is false for a learner
 // that keeps nothing but weights.
-func (f *Filter) Origins(x model.Vector) (lessons []Origin, kept bool) {
+func (f *Explainer) Origins(x model.Vector) (lessons []Origin, kept bool) {
 	if k, ok := f.learning.learner.(*kernel); ok {
 		for slot, pull := range k.l.Pulls(x) {
 			if s, there := k.l.Slot(slot); there && pull != 0 {

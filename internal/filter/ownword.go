@@ -39,7 +39,7 @@ func Stands(m *store.Message) store.Outcome {
 }
 
 // obey does to the marks of message k what the owner's word about it says. The caller puts m.
-func (f *Filter) obey(k store.MessageKey, m *store.Message, label model.Label) {
+func (f *Arrivals) obey(k store.MessageKey, m *store.Message, label model.Label) {
 	if label == model.Ordinary {
 		f.ledger.TakeOff(k, m)
 		return
@@ -51,7 +51,7 @@ func (f *Filter) obey(k store.MessageKey, m *store.Message, label model.Label) {
 }
 
 // obeyed reports whether a label asks for nothing to be done to the marks of its message.
-func (f *Filter) obeyed(k store.MessageKey, e *Labelled) bool {
+func (f *Arrivals) obeyed(k store.MessageKey, e *Labelled) bool {
 	if e.source() != store.SourceExplicit || f.ledger.Entries.Marked(k) == (e.Label == model.Important) {
 		return true
 	}

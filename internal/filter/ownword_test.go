@@ -165,7 +165,7 @@ func TestAMarkOfSeveralFlagsIsOne(t *testing.T) {
 	for i, want := range []uint64{7, 8, 9} {
 		w.marks = nil
 		l, _ := w.deliver("INBOX", mail(string(rune('a'+i))+"@x", "boss@example.com", owner, "urgent thing"))
-		if n := w.f.Counts().Intended; len(w.marks) != 3 || n != 1 {
+		if n := w.f.Status.Counts().Intended; len(w.marks) != 3 || n != 1 {
 			t.Fatalf("%d flags, %d intended; want 3 and 1", len(w.marks), n)
 		}
 		var known []string

@@ -25,7 +25,7 @@ func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
 	model1, _ := store.Digest(w.f.State())
 
 	w.now = w.now.Add(time.Hour)
-	if w.f.Due(w.moment()) {
+	if w.f.Waits.Due(w.moment()) {
 		t.Error("time brings something about while paused")
 	}
 	arrived := w.reader.Read(mail("p@x", "boss@example.com", owner, "urgent thing"))
@@ -58,7 +58,7 @@ func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
 	if a := w.f.State().Account; !a.Paused || a.PausedSince != since {
 		t.Errorf("paused %v since %v, want since %v", a.Paused, a.PausedSince, since)
 	}
-	if got := w.f.Marking(); got != "no: paused" {
+	if got := w.f.Status.Marking(); got != "no: paused" {
 		t.Errorf("marking is said to be %q", got)
 	}
 

@@ -146,7 +146,7 @@ func (p *poisoned) junk(raw []byte) {
 
 // best returns the words of important mail that weigh most, in order.
 func (p *poisoned) best(n int) (words []string) {
-	weight, weights := map[string]float64{}, p.f.Alone()
+	weight, weights := map[string]float64{}, p.f.Explainer.Alone()
 	for i := range poisonTrue {
 		_, _, raw := p.important(i)
 		p.classify(raw, func(_ filter.Decision, x *featurize.Features) {

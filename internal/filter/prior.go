@@ -56,14 +56,14 @@ func (e *Primed) apply(f *Filter, r *Result) error {
 	if len(x) > maxPrior {
 		return fmt.Errorf("%w: the prior has %d weights; at most %d can be", ErrBadEvent, len(x), maxPrior)
 	}
-	if err := Prime(f.st, f.opts, e.Weights); err != nil {
+	if err := Prime(f.st, *f.opts, e.Weights); err != nil {
 		return err
 	}
 	f.learning.Project()
 	for _, t := range f.followers {
 		t.Primed(e.Weights)
 	}
-	return f.advance(e.At, r)
+	return f.Teacher.advance(e.At, r)
 }
 
 // Prime makes st one that has learnt nothing and begins with a prior.

@@ -18,7 +18,7 @@ import (
 // the owner, about whatever message, after the arrival of the one in question.
 
 // quietDue reports whether a provisional label is to be learnt at now.
-func (f *Filter) quietDue(now store.Moment) bool {
+func (f *Waits) quietDue(now store.Moment) bool {
 	return f.quiet(&f.hours, store.QuietHours, now) || f.quiet(&f.days, store.QuietDays, now)
 }
 
@@ -28,7 +28,7 @@ func quietSince(m *store.Message) store.Moment { return max(m.Arrived, m.ReadAt)
 
 // quiet reports whether the first message of q that still waits for what has been
 // left alone for long enough. It drops those before it that wait no more.
-func (f *Filter) quiet(q *settleQueue, what store.Quiet, now store.Moment) bool {
+func (f *Waits) quiet(q *settleQueue, what store.Quiet, now store.Moment) bool {
 	horizon := f.opts.Dual.Horizon
 	if what == store.QuietDays {
 		horizon = f.opts.Dual.MarkedHorizon
@@ -43,12 +43,12 @@ func (f *Filter) quiet(q *settleQueue, what store.Quiet, now store.Moment) bool 
 }
 
 // hearQuiet learns the provisional labels that are due at now.
-func (f *Filter) hearQuiet(now store.Moment, r *Result) error {
+func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
 	for _, q := range []struct {
 		queue *settleQueue
 		what  store.Quiet
-	}{{&f.hours, store.QuietHours}, {&f.days, store.QuietDays}} {
-		for f.quiet(q.queue, q.what, now) {
+	}{{&f.Waits.hours, store.QuietHours}, {&f.Waits.days, store.QuietDays}} {
+		for f.Waits.quiet(q.queue, q.what, now) {
 			k := heap.Pop(q.queue).(settleEntry).key
 			m, _ := f.st.Messages.Get(string(k[:]))
 			if err := f.hearQuietOf(k, &m, q.what, r); err != nil {
@@ -66,18 +66,18 @@ func (f *Filter) hearQuiet(now store.Moment, r *Result) error {
 // A mark of ours makes the owner look, or is in the way of a message that they would
 // have found. So a marked message waits for longer and weighs less, and it must have
 // been read; and what it teaches is a no, never that the mark was right.
-func (f *Filter) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
+func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
 	m.Quiet = store.QuietNothing
-	f.noteKept(m)
+	f.People.noteKept(m)
 	marked := f.ledger.Entries.EverMarked(k)
-	word := f.quietWord(m, marked, false)
+	word := f.People.quietWord(m, marked, false)
 	switch {
 	case !f.opts.Provisional(), word.label == 0, m.Label != 0 && (m.Source != store.SourceProvisional || m.Label == word.label), m.Pending.Label != 0:
 		return nil
 	case what == store.QuietHours && marked:
 		if f.opts.Dual.MarkedHorizon > 0 {
 			m.Quiet = store.QuietDays
-			heap.Push(&f.days, settleEntry{quietSince(m), m.Seq, k})
+			heap.Push(&f.Waits.days, settleEntry{quietSince(m), m.Seq, k})
 		}
 		return nil
 	case what == store.QuietDays && m.Copies > 0 && !m.Seen:

@@ -39,7 +39,7 @@ func readerWorld(t *testing.T, change func(*filter.Options)) *world {
 
 func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	w := readerWorld(t, nil)
-	if tells, words := w.f.Reading(); tells != 1 {
+	if tells, words := w.f.People.Reading(); tells != 1 {
 		t.Fatalf("reading tells %v: %s", tells, words)
 	}
 	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
@@ -118,11 +118,11 @@ func TestWhoOpensEverythingTellsByWhatIsThrownAway(t *testing.T) {
 		f.CountReading(store.HandledDone, 1)
 		f.CountReading(store.HandledDone, 1)
 	}
-	if tells, words := f.Reading(); tells != 0.5 || words != "what you read and keep counts as a small yes: you read 16 of the last 16 messages and threw 8 of them away" {
+	if tells, words := f.People.Reading(); tells != 0.5 || words != "what you read and keep counts as a small yes: you read 16 of the last 16 messages and threw 8 of them away" {
 		t.Errorf("%v: %s", tells, words)
 	}
 	f.CountReading(store.HandledDone, -1)
-	if tells, _ := f.Reading(); tells != 7.0/15 {
+	if tells, _ := f.People.Reading(); tells != 7.0/15 {
 		t.Errorf("one of them taken back: %v", tells)
 	}
 }
@@ -249,7 +249,7 @@ func TestWhoReadsEverythingSaysNothingByIt(t *testing.T) {
 					t.Fatalf("got %+v", l)
 				}
 			}
-			if tells, words := w.f.Reading(); tells != 0 || len(w.lessons) != 20 {
+			if tells, words := w.f.People.Reading(); tells != 0 || len(w.lessons) != 20 {
 				t.Errorf("reading tells %v: %s; %d lessons", tells, words, len(w.lessons))
 			}
 		})
@@ -261,7 +261,7 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	o.SilenceCalendar, o.Shadow = true, filter.ShadowOn
 	w := newWorld(t, o)
 	w.teach() // or nothing is judged
-	judged := w.f.Judgement().Labels
+	judged := w.f.Status.Judgement().Labels
 	w.personal = true
 	read, _ := w.deliver("INBOX", mail("read@x", "ann@example.com", owner, "how are you"))
 	unread, _ := w.deliver("INBOX", mail("unread@x", "eve@example.com", owner, "please look"))
@@ -273,8 +273,8 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}
-	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Judgement().Labels != judged+1 {
-		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Judgement().Labels-judged)
+	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Status.Judgement().Labels != judged+1 {
+		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Status.Judgement().Labels-judged)
 	}
 	w.flag(read, `\Seen`, `\Answered`)
 	w.wait(time.Minute)

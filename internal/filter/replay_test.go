@@ -144,7 +144,7 @@ func TestCountsAreWhatTheTablesHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := w.f.Counts(), fresh.Counts()
+		got, want := w.f.Status.Counts(), fresh.Status.Counts()
 		maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: counts are %+v, a look at the tables gives %+v", seed, got, want)

@@ -31,7 +31,7 @@ func (e *Restored) apply(f *Filter, r *Result) error {
 
 // perhapsOurs returns the marks of an arrival that may have been set by a daemon
 // whose state is lost.
-func (f *Filter) perhapsOurs(e *Arrived) []string {
+func (f *Arrivals) perhapsOurs(e *Arrived) []string {
 	if !f.ledger.Places.Doubtful(e.Place) {
 		return nil
 	}

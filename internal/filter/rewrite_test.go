@@ -65,7 +65,7 @@ type learning interface {
 func learnt(f learning) string {
 	judged := filter.Tally{}
 	if f, whole := f.(*filter.Filter); whole {
-		judged = f.Judgement().Decisions
+		judged = f.Status.Judgement().Decisions
 	}
 	a := f.State().Account
 	weights, _ := store.Digest(f.State())
@@ -144,7 +144,7 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if learnt(again) != want || !reflect.DeepEqual(again.Counts(), all.f.Counts()) {
+			if learnt(again) != want || !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) {
 				t.Fatal("after a restart it is another one")
 			}
 			if r := all.rewrite(&past.UnlearnRequested{At: all.moment(), Since: since}); r.Changed {
@@ -340,8 +340,8 @@ func TestUnlearningAnAnswerBringsBackTheWaitForSilence(t *testing.T) {
 		t.Fatalf("the message is %+v; want it to be important and to wait for nothing", m)
 	}
 	w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: since})
-	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceProvisional || w.f.Counts().Waiting != 1 {
-		t.Fatalf("the message is %+v, %d wait; want a provisional no that waits", m, w.f.Counts().Waiting)
+	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceProvisional || w.f.Status.Counts().Waiting != 1 {
+		t.Fatalf("the message is %+v, %d wait; want a provisional no that waits", m, w.f.Status.Counts().Waiting)
 	}
 	live(2, 20)
 	if m := w.row(l); m.Source != store.SourceSilence || m.SilenceFrom != 0 {
@@ -456,7 +456,7 @@ func TestAnUndoBringsBackTheThreshold(t *testing.T) {
 	all.rewrite(&past.UnlearnRequested{At: all.moment(), Since: since})
 	calls := func(w *world) string {
 		a := w.f.State().Account
-		return fmt.Sprint(w.f.Counts().Threshold, a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
+		return fmt.Sprint(w.f.Status.Counts().Threshold, a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
 	}
 	if got, want := calls(all), calls(twin); got != want {
 		t.Errorf("threshold and calls are %s, want %s", got, want)
@@ -465,7 +465,7 @@ func TestAnUndoBringsBackTheThreshold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := again.Counts().Threshold; got != all.f.Counts().Threshold {
-		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Counts().Threshold)
+	if got := again.Status.Counts().Threshold; got != all.f.Status.Counts().Threshold {
+		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Status.Counts().Threshold)
 	}
 }

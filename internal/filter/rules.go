@@ -188,7 +188,7 @@ func (e *Ruled) apply(f *Filter, r *Result) error {
 	if err != nil {
 		return fmt.Errorf("encoding rules: %w", err)
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	a := &f.st.Account
@@ -197,7 +197,7 @@ func (e *Ruled) apply(f *Filter, r *Result) error {
 	}
 	a.Ruled, a.Rules = true, enc
 	former := f.learning.rules
-	if err := f.configure(f.opts); err != nil {
+	if err := f.configure(*f.opts); err != nil {
 		return err
 	}
 	f.follow(former)

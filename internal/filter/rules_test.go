@@ -66,7 +66,7 @@ func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
 		if important := c.want == store.DecidedImportant; len(r.Marks) > 0 != important || d.Score > 0 != important {
 			t.Fatalf("%s: %d marks, score %v", c.from, len(r.Marks), d.Score)
 		}
-		ex, err := w.f.Explain(l.key)
+		ex, err := w.f.Explainer.Explain(l.key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,15 +204,15 @@ func TestOnlyVouchedMailMeetsARuleOnItsSender(t *testing.T) {
 		if r.Decision.Rule == nil || r.Decision.Rule.Match != c.want {
 			t.Errorf("%s: decided by %v, want %s", name, r.Decision.Rule, c.want)
 		}
-		if ex, err := w.f.Explain(l.key); err != nil || ex.Rule.Match != c.want {
+		if ex, err := w.f.Explainer.Explain(l.key); err != nil || ex.Rule.Match != c.want {
 			t.Errorf("%s: explained by %v, %v", name, ex.Rule, err)
 		}
 	}
-	if got := w.f.Warnings(); len(got) != 0 {
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("warnings %q", got)
 	}
 	w = newWorld(t, ruled(filter.Rule{"from:" + boss, model.Important}, filter.Rule{"to:" + owner, model.Ordinary}))
-	if got := w.f.Warnings(); len(got) != 1 || !strings.Contains(got[0], "anybody can write that") {
+	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.Contains(got[0], "anybody can write that") {
 		t.Errorf("warnings %q", got)
 	}
 }

@@ -62,7 +62,7 @@ func TestWhatTheOwnersMailSaysTeachesAsMuch(t *testing.T) {
 			if th, _ := w.f.State().Threads.Get(filter.IDOf("q@harbour.example").Key()); (th.ByOwner > 0) != (c.lesson != "") {
 				t.Errorf("%s: the thread has %d messages of the owner's", c.name, th.ByOwner)
 			}
-			if got := w.f.Correspondence(filter.SenderOf(ines)); got.Written != c.written || got.Answered != c.answers {
+			if got := w.f.People.Correspondence(filter.SenderOf(ines)); got.Written != c.written || got.Answered != c.answers {
 				t.Errorf("%s: the history has %+v, want %d written and %d answered", c.name, got, c.written, c.answers)
 			}
 			w.wait(2 * time.Minute)
@@ -93,7 +93,7 @@ func TestAForwardIsLessThanAnAnswerAndMoreThanSilence(t *testing.T) {
 	if got := w.row(l).Source; got != store.SourceAnswered {
 		t.Errorf("after the answer the source is %v", got)
 	}
-	if got := w.f.Correspondence(filter.SenderOf(ines)); got.Answered != 1 {
+	if got := w.f.People.Correspondence(filter.SenderOf(ines)); got.Answered != 1 {
 		t.Errorf("the history has %+v", got)
 	}
 }

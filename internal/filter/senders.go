@@ -50,7 +50,7 @@ func dropped(st *store.State, gone []store.Sender) {
 
 // forgetSenders forgets the senders whose last message came before that number and to whom the
 // owner never wrote. How many lessons were learnt from their messages stays.
-func (f *Filter) forgetSenders(first uint64) {
+func (f *People) forgetSenders(first uint64) {
 	type age struct {
 		seq uint64
 		key string

@@ -11,6 +11,19 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
+// Waits is what waits for time to pass, and for a message to come. All of it but the row Early of
+// the state is derived from the rows of messages.
+type Waits struct {
+	*parts
+	settling settleQueue
+	silences int                // messages whose silence is waited for
+	backs    []store.MessageKey // see TakenBack
+	waiting  settleQueue        // messages whose silence is waited for, by SilenceFrom
+	hours    settleQueue        // of store.QuietHours
+	days     settleQueue        // of store.QuietDays
+	early    earlyIndex
+}
+
 // settleQueue holds messages that wait for time to pass, in order of (since, Seq):
 // those whose pending label has not yet stood for the settle window since it was
 // given, and those about which the owner has been silent since they arrived, or since the
@@ -76,36 +89,36 @@ func bySeq(messages *store.Table[store.Message], each func(k store.MessageKey, m
 
 // rebuildQueues derives what is kept of messages.
 func (f *Filter) rebuildQueues() {
-	f.settling, f.waiting, f.hours, f.days, f.backs = nil, nil, nil, nil, nil
-	f.silences, f.judged, f.copies = 0, Standing{}, copyIndex{messages: f.st.Messages}
+	f.Waits.settling, f.Waits.waiting, f.Waits.hours, f.Waits.days, f.Waits.backs = nil, nil, nil, nil, nil
+	f.Waits.silences, f.Status.judged, f.People.copies = 0, Standing{}, copyIndex{messages: f.st.Messages}
 	f.st.Account.Unknown = 0
 	important := uint64(0) // Seq of the last that was
-	f.oldest = messageQueue{keys: bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
-		f.countJudged(m, 1)
+	f.Messages.oldest = messageQueue{keys: bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
+		f.Status.countJudged(m, 1)
 		if m.Outcome == store.DecidedImportant {
 			important = max(important, m.Seq)
 		}
 		if m.SilenceFrom > 0 {
-			f.waiting = append(f.waiting, silenceOf(m.SilenceFrom, m.Seq, k))
-			f.silences++
+			f.Waits.waiting = append(f.Waits.waiting, silenceOf(m.SilenceFrom, m.Seq, k))
+			f.Waits.silences++
 		}
 		switch m.Quiet {
 		case store.QuietHours:
-			f.hours = append(f.hours, settleEntry{quietSince(m), m.Seq, k})
+			f.Waits.hours = append(f.Waits.hours, settleEntry{quietSince(m), m.Seq, k})
 		case store.QuietDays:
-			f.days = append(f.days, settleEntry{quietSince(m), m.Seq, k})
+			f.Waits.days = append(f.Waits.days, settleEntry{quietSince(m), m.Seq, k})
 		}
 		if m.Pending.Label != 0 {
-			f.settling = append(f.settling, settleEntry{m.Pending.Since, m.Seq, k})
+			f.Waits.settling = append(f.Waits.settling, settleEntry{m.Pending.Since, m.Seq, k})
 		}
 	})}
-	f.passed = 0
+	f.Status.passed = 0
 	f.st.Messages.Each(func(_ []byte, m *store.Message) {
 		if m.Outcome != store.Undecided && m.Seq > important {
-			f.passed++
+			f.Status.passed++
 		}
 	})
-	for _, q := range []*settleQueue{&f.settling, &f.waiting, &f.hours, &f.days} {
+	for _, q := range []*settleQueue{&f.Waits.settling, &f.Waits.waiting, &f.Waits.hours, &f.Waits.days} {
 		heap.Init(q)
 	}
 }
@@ -114,7 +127,7 @@ func (f *Filter) rebuildQueues() {
 // pending label has settled, a silence has lasted long enough, or early feedback
 // has waited long enough. The daemon
 // asks before it journals a tick.
-func (f *Filter) Due(now store.Moment) bool {
+func (f *Waits) Due(now store.Moment) bool {
 	if f.st.Account.Paused {
 		return false
 	}
@@ -133,13 +146,13 @@ func (f *Filter) Due(now store.Moment) bool {
 }
 
 // stands reports whether a queue entry is still what its message waits for.
-func (f *Filter) stands(e settleEntry) bool {
+func (f *Waits) stands(e settleEntry) bool {
 	m, ok := f.st.Messages.Get(string(e.key[:]))
 	return ok && m.Seq == e.seq && m.Pending.Label != 0 && m.Pending.Since == e.since
 }
 
 // skipAnswered drops from the front of the silence queue what no longer waits.
-func (f *Filter) skipAnswered() {
+func (f *Waits) skipAnswered() {
 	for ; len(f.waiting) > 0; heap.Pop(&f.waiting) {
 		e := f.waiting[0]
 		m, ok := f.st.Messages.Get(string(e.key[:]))
@@ -156,7 +169,7 @@ func silenceOf(from uint32, seq uint64, k store.MessageKey) settleEntry {
 }
 
 // silent reports whether the silence about a message has lasted long enough.
-func (f *Filter) silent(k store.MessageKey, now store.Moment) bool {
+func (f *Waits) silent(k store.MessageKey, now store.Moment) bool {
 	if f.opts.SilenceDays == 0 {
 		return false
 	}
@@ -171,17 +184,17 @@ func (f *Filter) silent(k store.MessageKey, now store.Moment) bool {
 // settled by then: first pending labels in order of (since, Seq), then provisional
 // labels in order of Seq, then silences in order of (SilenceFrom, Seq); of a paused
 // account, only the clock.
-func (f *Filter) advance(at store.Moment, r *Result) error {
+func (f *Teacher) advance(at store.Moment, r *Result) error {
 	r.Changed = true
 	f.st.Account.Clock = max(f.st.Account.Clock, at)
 	if f.st.Account.Paused {
 		return nil
 	}
 	now := f.st.Account.Clock
-	f.expireEarly(r)
-	for len(f.settling) > 0 {
-		e := f.settling[0]
-		if f.stands(e) {
+	f.Waits.expireEarly(r)
+	for len(f.Waits.settling) > 0 {
+		e := f.Waits.settling[0]
+		if f.Waits.stands(e) {
 			if e.since.Add(f.opts.Settle) > now {
 				break
 			}
@@ -192,8 +205,8 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 			m, _ := f.st.Messages.Get(mk)
 			p := m.Pending
 			if p.Back {
-				f.backs = append(f.backs, e.key)
-				heap.Pop(&f.settling)
+				f.Waits.backs = append(f.Waits.backs, e.key)
+				heap.Pop(&f.Waits.settling)
 				continue
 			}
 			m.Pending = store.Pending{}
@@ -202,26 +215,26 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 			}
 			f.st.Messages.Put(mk, m)
 		}
-		heap.Pop(&f.settling)
+		heap.Pop(&f.Waits.settling)
 	}
 	if err := f.hearQuiet(now, r); err != nil {
 		return err
 	}
 	for {
-		f.skipAnswered()
-		if len(f.waiting) == 0 || !f.silent(f.waiting[0].key, now) {
+		f.Waits.skipAnswered()
+		if len(f.Waits.waiting) == 0 || !f.Waits.silent(f.Waits.waiting[0].key, now) {
 			return nil
 		}
-		k := heap.Pop(&f.waiting).(settleEntry).key
+		k := heap.Pop(&f.Waits.waiting).(settleEntry).key
 		mk := string(k[:])
 		m, _ := f.st.Messages.Get(mk)
 		if m.Pending.Label != 0 {
 			// The owner has just spoken; that label will settle by itself.
-			f.waitForSilence(&m, 0)
+			f.Waits.waitForSilence(&m, 0)
 			f.st.Messages.Put(mk, m)
 			continue
 		}
-		f.waitForSilence(&m, 0)
+		f.Waits.waitForSilence(&m, 0)
 		if err := f.hearSilence(k, &m, r); err != nil {
 			return err
 		}
@@ -231,19 +244,19 @@ func (f *Filter) advance(at store.Moment, r *Result) error {
 
 // hearSilence learns what the silence about m, whose key is k, says now that it is final. The
 // caller puts the row.
-func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) error {
-	f.noteKept(m)
+func (f *Teacher) hearSilence(k store.MessageKey, m *store.Message, r *Result) error {
+	f.People.noteKept(m)
 	marked := f.ledger.Entries.EverMarked(k)
-	switch what := f.quietWord(m, marked, true); {
+	switch what := f.People.quietWord(m, marked, true); {
 	case m.Label != 0 && (m.Source != store.SourceProvisional || what.label != model.Important):
 		if m.Source == store.SourceProvisional {
-			f.stood(k, m, store.SourceSilence)
+			f.Voice.stood(k, m, store.SourceSilence)
 		}
 		return nil
 	case what.label == 0 && m.Personal:
-		f.countJudged(m, -1)
+		f.Status.countJudged(m, -1)
 		m.Quiet = store.QuietUnknown
-		f.countJudged(m, 1)
+		f.Status.countJudged(m, 1)
 		// The learner hears nothing. The threshold must: where what was read and kept counted
 		// for nothing, it would lie above all that nobody answers.
 		f.tellLine(k, m, model.Important, r)
@@ -256,9 +269,9 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
 		f.tellLine(k, m, model.Ordinary, r)
-		f.countJudged(m, -1)
+		f.Status.countJudged(m, -1)
 		m.LeftAlone = true
-		f.countJudged(m, 1)
+		f.Status.countJudged(m, 1)
 		return nil
 	default:
 		return f.learn(k, m, what.label, what.source, r)
@@ -267,7 +280,7 @@ func (f *Filter) hearSilence(k store.MessageKey, m *store.Message, r *Result) er
 
 // stood notes that the label of m is as it was said, by a stronger source. A provisional one is
 // none any more.
-func (f *Filter) stood(k store.MessageKey, m *store.Message, source store.Source) {
+func (f *Voice) stood(k store.MessageKey, m *store.Message, source store.Source) {
 	for _, t := range f.followers {
 		t.Stood(k)
 	}
@@ -280,7 +293,7 @@ func (f *Filter) stood(k store.MessageKey, m *store.Message, source store.Source
 //
 // A provisional label is no word of the owner's, and reading hardly one. The first that is
 // gets learnt in its place, also when it says the same.
-func (f *Filter) accept(k store.MessageKey, m store.Message, what said) (store.Message, bool) {
+func (f *Voice) accept(k store.MessageKey, m store.Message, what said) (store.Message, bool) {
 	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
 	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
 		if !m.Pending.Source.Outranks(what.strength()) {
@@ -305,7 +318,7 @@ func (f *Filter) accept(k store.MessageKey, m store.Message, what said) (store.M
 
 // label gives m, whose key is k, a label that counts once it has stood for the
 // settle window; with no window, at once. The caller puts the row.
-func (f *Filter) label(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
+func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
 	}
@@ -316,13 +329,13 @@ func (f *Filter) label(k store.MessageKey, m *store.Message, what said, with man
 	}
 	if f.opts.Settle == 0 && what.after == 0 {
 		m.Pending = store.Pending{}
-		return f.learn(k, m, what.label, what.source, r)
+		return f.Teacher.learn(k, m, what.label, what.source, r)
 	}
 	since := f.st.Account.Clock.Add(what.after)
 	queued := m.Pending.Label != 0 && m.Pending.Since == since
 	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: since, Single: with.single, Batch: with.batch}
 	if !queued {
-		heap.Push(&f.settling, settleEntry{since, m.Seq, k})
+		heap.Push(&f.Waits.settling, settleEntry{since, m.Seq, k})
 	}
 	return nil
 }

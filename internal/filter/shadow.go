@@ -151,7 +151,7 @@ func (f *Line) fewADay() bool {
 
 // amongSurest reports whether fewer than firstMarks messages of the last 24 hours scored more
 // than m. A rule needs no score. With it precision in the first days is .01 to .02 higher.
-func (f *Filter) amongSurest(m *store.Message) bool {
+func (f *Messages) amongSurest(m *store.Message) bool {
 	since, above := f.st.Account.Clock.Add(-24*time.Hour), 0
 	for _, other := range f.Newest() {
 		if other.Arrived < since {
@@ -175,7 +175,7 @@ func (f *Line) ready() bool {
 func (f *Line) earned() bool { return f.judgeable() && f.ready() }
 
 // Marking says in words whether marks are set and, if not, what is missing.
-func (f *Filter) Marking() string {
+func (f *Status) Marking() string {
 	a, t := &f.st.Account, f.opts.Threshold
 	switch c := f.line.fitted(); {
 	case a.Paused:
@@ -206,7 +206,7 @@ func (f *Filter) Marking() string {
 }
 
 // asked says in words which precision marks must have.
-func (f *Filter) asked() string {
+func (f *Status) asked() string {
 	t, s := f.opts.Threshold, f.line.standing
 	if promise := share(s.Important, s.Labels) + betterBy; promise > t.Precision {
 		return fmt.Sprintf("%.0f %% are, more than if everything was marked", 100*promise)
@@ -216,7 +216,7 @@ func (f *Filter) asked() string {
 
 // EndOfShadow says in words what would end the shadow; "" when there is none, or
 // nothing but the owner's word can end it.
-func (f *Filter) EndOfShadow() string {
+func (f *Status) EndOfShadow() string {
 	if !f.line.InShadow() || f.opts.Shadow == ShadowOn || f.st.Account.Paused || !f.opts.marking() {
 		return ""
 	}
@@ -237,7 +237,7 @@ func (f *Filter) EndOfShadow() string {
 
 // WouldMark returns the messages, newest first and n at most, that hinged would have marked if
 // marks were set without limit: of the last wouldMarkWithin messages.
-func (f *Filter) WouldMark(n int) []store.MessageKey {
+func (f *Messages) WouldMark(n int) []store.MessageKey {
 	var out []store.MessageKey
 	keys := f.oldest.keys[f.oldest.head:]
 	for _, k := range slices.Backward(keys[max(0, len(keys)-wouldMarkWithin):]) {
@@ -253,7 +253,7 @@ func (f *Filter) WouldMark(n int) []store.MessageKey {
 const wouldMarkWithin = 1000
 
 // Warnings says in words what the owner should look into, the gravest first.
-func (f *Filter) Warnings() []string {
+func (f *Status) Warnings() []string {
 	a := &f.st.Account
 	out := []string{}
 	if why := f.silentLearning(); why != "" {
@@ -278,7 +278,7 @@ func (f *Filter) Warnings() []string {
 
 // Strangers says in words that another program sets the mark, or did not long ago; ""
 // if none did.
-func (f *Filter) Strangers() string {
+func (f *Status) Strangers() string {
 	a := &f.st.Account
 	if a.Strangers == 0 || a.Clock > a.StrangerAt.Add(strangerMemory) {
 		return ""
@@ -291,7 +291,7 @@ func (f *Filter) Strangers() string {
 		who = "another hinged and another program set the same mark in this mailbox"
 	}
 	day := func(at store.Moment) string { return at.Time().In(f.zone).Format("2 January 2006") }
-	if f.programKnown() {
+	if f.Voice.programKnown() {
 		also = ", nor, until " + day(a.HastyAt.Add(strangerMemory)) + ", from marks that appear while it isn't running"
 	}
 	return fmt.Sprintf("%s (%d so far, last on %s); hinged learns nothing from its marks%s, and you can't tell them from hinged's: choose another mark here, or switch one of the programs off",

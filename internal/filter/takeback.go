@@ -21,7 +21,7 @@ import (
 
 // unsay takes back what this said of m, whose key is k. It reports whether it had been said,
 // and what the owner has said besides. The caller puts m.
-func (f *Filter) unsay(k store.MessageKey, m *store.Message, what said, gone ...string) (besides said, was bool) {
+func (f *Voice) unsay(k store.MessageKey, m *store.Message, what said, gone ...string) (besides said, was bool) {
 	switch {
 	case what.label == 0:
 		return said{}, false
@@ -40,7 +40,7 @@ func (f *Filter) unsay(k store.MessageKey, m *store.Message, what said, gone ...
 
 // ground reports whether what was learnt of m still stands, now that the label goes that waited to
 // be learnt in its place: it may have been taken back meanwhile.
-func (f *Filter) ground(k store.MessageKey, m *store.Message, gone []string) bool {
+func (f *Voice) ground(k store.MessageKey, m *store.Message, gone []string) bool {
 	stands := m.Label == 0 || f.Holds(k, m, gone)
 	if !stands {
 		f.back(k, m)
@@ -49,15 +49,15 @@ func (f *Filter) ground(k store.MessageKey, m *store.Message, gone []string) boo
 }
 
 // back has the label of m taken back, if that stands for the settle window.
-func (f *Filter) back(k store.MessageKey, m *store.Message) {
+func (f *Voice) back(k store.MessageKey, m *store.Message) {
 	since := f.st.Account.Clock
 	m.Pending = store.Pending{Label: m.Label, Source: m.Source, Since: since, Single: true, Back: true}
-	heap.Push(&f.settling, settleEntry{since, m.Seq, k})
+	heap.Push(&f.Waits.settling, settleEntry{since, m.Seq, k})
 }
 
 // besides returns the strongest thing that the owner has said of m and did not take back, these
 // flags apart.
-func (f *Filter) besides(k store.MessageKey, m *store.Message, gone []string) (best said) {
+func (f *Voice) besides(k store.MessageKey, m *store.Message, gone []string) (best said) {
 	var flags []string
 	if !m.Foreign {
 		flags = ingest.WithoutFlags(m.Heard, gone)
@@ -81,7 +81,7 @@ func (f *Filter) besides(k store.MessageKey, m *store.Message, gone []string) (b
 }
 
 // answeredByMail reports whether a message of the owner's is known that answers m, whose key is k.
-func (f *Filter) answeredByMail(k store.MessageKey, m *store.Message) bool {
+func (f *Voice) answeredByMail(k store.MessageKey, m *store.Message) bool {
 	id, ok := f.st.IDs.Get(m.ID.Key())
 	return ok && m.ID != 0 && id.Answered && id.Message == k
 }
@@ -89,7 +89,7 @@ func (f *Filter) answeredByMail(k store.MessageKey, m *store.Message) bool {
 // wentOff returns what it says that a flag is gone from a place of message k, which had the old ones;
 // came and gone are all that changed there. That a mark of ours goes, or another program's, is a
 // correction. What the owner had set was never said.
-func (f *Filter) wentOff(k store.MessageKey, m *store.Message, place Place, flag string, came, gone, old []string) said {
+func (f *Voice) wentOff(k store.MessageKey, m *store.Message, place Place, flag string, came, gone, old []string) said {
 	what := meaning(flag, nil)
 	if f.ledger.IsMark(flag) {
 		if f.replaced(came, gone, old) {
@@ -111,7 +111,7 @@ func (f *Filter) wentOff(k store.MessageKey, m *store.Message, place Place, flag
 // putBack hears that a mark of ours which the owner took off appears once more: that takes their
 // correction back. Within the settle window it is as if they had not touched it, later the mark
 // is theirs.
-func (f *Filter) putBack(k store.MessageKey, m *store.Message, place Place, flag string) bool {
+func (f *Voice) putBack(k store.MessageKey, m *store.Message, place Place, flag string) bool {
 	correction := said{label: model.Ordinary, source: store.SourceMark}
 	n, ok := f.ledger.Refused(k, flag)
 	if !ok {
@@ -131,7 +131,7 @@ func (f *Filter) putBack(k store.MessageKey, m *store.Message, place Place, flag
 
 // TakenBack returns the messages whose lessons the owner has taken back for good, in order, until
 // a TakeBackRequested has done that.
-func (f *Filter) TakenBack() []store.MessageKey {
+func (f *Waits) TakenBack() []store.MessageKey {
 	f.backs = slices.DeleteFunc(f.backs, func(k store.MessageKey) bool {
 		m, _ := f.st.Messages.Get(string(k[:]))
 		return !m.Pending.Back
@@ -141,7 +141,7 @@ func (f *Filter) TakenBack() []store.MessageKey {
 
 // Holds reports whether what gave m its label is there still, as far as flags, but for those that
 // are gone, show it.
-func (f *Filter) Holds(k store.MessageKey, m *store.Message, gone []string) bool {
+func (f *Voice) Holds(k store.MessageKey, m *store.Message, gone []string) bool {
 	heard := ingest.WithoutFlags(m.Heard, gone)
 	has := func(flag string) bool { return ingest.HasFlag(heard, flag) }
 	switch m.Source {
@@ -162,13 +162,13 @@ func (f *Filter) Holds(k store.MessageKey, m *store.Message, gone []string) bool
 // Restand brings the row of message k, so many of whose lessons were taken back, in order: it has
 // the label that stands. What waited for silence waits again, from today on, and what else the
 // owner has said is heard. The caller puts m, and has the filter Resume.
-func (f *Filter) Restand(k store.MessageKey, m *store.Message, gone uint32) {
+func (f *Teacher) Restand(k store.MessageKey, m *store.Message, gone uint32) {
 	a := &f.st.Account
 	m.Lessons -= min(m.Lessons, gone)
-	f.handle(m, store.HandledNothing)
+	f.People.handle(m, store.HandledNothing)
 	heard := a.Clock >= quietSince(m).Add(f.opts.Dual.Horizon)
-	if f.noteLabel(m, m.Label, m.Source); heard {
-		f.noteKept(m)
+	if f.People.noteLabel(m, m.Label, m.Source); heard {
+		f.People.noteKept(m)
 	}
 	if m.Label == 0 && f.waits(m) {
 		m.SilenceFrom = a.ActiveDays + 1
@@ -179,17 +179,17 @@ func (f *Filter) Restand(k store.MessageKey, m *store.Message, gone uint32) {
 	if m.Source == store.SourceProvisional {
 		m.SilenceFrom = a.ActiveDays + 1
 	}
-	if what := f.besides(k, m, nil); what.label != 0 && what.label != m.Label {
+	if what := f.Voice.besides(k, m, nil); what.label != 0 && what.label != m.Label {
 		m.Pending = store.Pending{Label: what.label, Source: what.source, Since: a.Clock, Single: true}
 	}
 }
 
 // Unhandle takes what the owner did with m out of what is remembered of them and of the sender,
 // as a lesson on m was taken back or m is about to be forgotten. The caller puts m.
-func (f *Filter) Unhandle(m *store.Message) { f.handle(m, store.HandledNothing) }
+func (f *Filter) Unhandle(m *store.Message) { f.People.handle(m, store.HandledNothing) }
 
 // waits reports whether silence about a decided message says that it is ordinary: that is less
 // than what a rule says that calls it important.
-func (f *Filter) waits(m *store.Message) bool {
+func (f *Teacher) waits(m *store.Message) bool {
 	return f.opts.SilenceDays > 0 && !m.Claimed && (m.Rule == 0 || m.Outcome == store.DecidedOrdinary)
 }

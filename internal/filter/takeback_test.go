@@ -85,7 +85,7 @@ func TestWhatIsTakenBackWasNeverSaid(t *testing.T) {
 					}
 					w.wait(time.Minute)
 					w.wait(time.Minute)
-					if n := w.f.Counts().Pending; n != 0 {
+					if n := w.f.Status.Counts().Pending; n != 0 {
 						t.Errorf("%d are pending", n)
 					}
 					twin.now = w.now

@@ -135,7 +135,7 @@ func TestTheOwnerWhoIsQuickIsHeard(t *testing.T) {
 			if got := int(w.f.State().Account.Strangers); heard != c.heard || got != c.unheard {
 				t.Errorf("%d marks were learnt from and %d not, want %d and %d", heard, got, c.heard, c.unheard)
 			}
-			why := w.f.Strangers()
+			why := w.f.Status.Strangers()
 			if strings.HasPrefix(why, "another program sets") != c.warned || strings.Contains(why, "while it isn't running") != c.warnsAway {
 				t.Errorf("warned of %q", why)
 			}
@@ -148,17 +148,17 @@ func TestStatusWarnsOfAnotherHinged(t *testing.T) {
 	w := newWorld(t, testOptions())
 	letters := w.many(2)
 	w.flag(letters[0], "$Important", "$Hinged")
-	if why := w.f.Strangers(); !strings.HasPrefix(why, "another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
+	if why := w.f.Status.Strangers(); !strings.HasPrefix(why, "another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
 		t.Errorf("warned of %q", why)
 	}
 	w.now = w.now.Add(filter.StrangerMemory)
 	w.flag(letters[1], `\Seen`)
-	if w.f.Strangers() == "" {
+	if w.f.Status.Strangers() == "" {
 		t.Error("not warned any more on the last day")
 	}
 	w.now = w.now.Add(time.Millisecond)
 	w.flag(letters[1])
-	if why := w.f.Strangers(); why != "" {
+	if why := w.f.Status.Strangers(); why != "" {
 		t.Errorf("warned of what is long past: %q", why)
 	}
 }

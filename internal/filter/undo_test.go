@@ -63,8 +63,8 @@ func (w *world) untaught(what string, do func()) {
 	if after, _ := store.Digest(w.f.State()); after != before || len(w.lessons) != 0 {
 		w.t.Errorf("%s: lessons %v, model %s before and %s after", what, w.lessons, before, after)
 	}
-	if n := w.f.State().Account.Refused; n != refused || w.f.Counts().Pending != 0 {
-		w.t.Errorf("%s: %d refused, %d before; %d pending", what, n, refused, w.f.Counts().Pending)
+	if n := w.f.State().Account.Refused; n != refused || w.f.Status.Counts().Pending != 0 {
+		w.t.Errorf("%s: %d refused, %d before; %d pending", what, n, refused, w.f.Status.Counts().Pending)
 	}
 }
 

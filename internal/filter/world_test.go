@@ -137,7 +137,7 @@ func (w *world) apply(e filter.Event) filter.Result {
 	}
 	w.marks = append(w.marks, r.Marks...)
 	w.expired = append(w.expired, r.Expired...)
-	if w.takes && len(w.f.TakenBack()) > 0 {
+	if w.takes && len(w.f.Waits.TakenBack()) > 0 {
 		w.takenBack += w.rewrite(&past.TakeBackRequested{At: w.f.State().Account.Clock}).Lessons
 	}
 	return r

@@ -85,7 +85,7 @@ func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]l
 				continue
 			}
 			asked[hex.EncodeToString(l.Asks[:])] = true
-			if l.State == store.LetterSent && l.Answer == 0 && !d.Filter.SpokenOf(l.Asks) {
+			if l.State == store.LetterSent && l.Answer == 0 && !d.Filter.Messages.SpokenOf(l.Asks) {
 				open++
 			}
 		}

@@ -113,7 +113,7 @@ func rewriting(h *held, it *item) (past.RewriteRequest, *kafka.Refusal) {
 		case e.Message != nil:
 			out.Key = store.MessageKey(e.Message.Key)
 		case e.Sender != "":
-			if h.work.Filter().IsOwner(e.Sender) {
+			if h.work.Filter().People.IsOwner(e.Sender) {
 				return nil, refuse(kafka.BadValue, "the sender is the owner")
 			}
 			out.Sender = filter.SenderOf(e.Sender)

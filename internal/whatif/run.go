@@ -59,7 +59,7 @@ type run struct {
 	started time.Time // when its turn came
 	stopped time.Time // the end; zero until then
 	problem error
-	*course       // nil until the turn came, and after the end
+	*course     // nil until the turn came, and after the end
 	last    Run // what came of it, at the end
 }
 

@@ -237,7 +237,7 @@ func (g *forgetting) forgetHistory() {
 	}
 	for _, k := range st.Messages.Keys() {
 		// One without a Message-ID was counted all the same.
-		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && !g.f.Doubtful(&m) {
+		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && !g.f.People.Doubtful(&m) {
 			g.forgetOf(m.Sender, false)
 		}
 		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) {

@@ -25,7 +25,7 @@ type taken struct {
 
 func (e *TakeBackRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
 	w.at, w.taken = e.At, map[store.MessageKey]*taken{}
-	for _, k := range w.f.TakenBack() {
+	for _, k := range w.f.Waits.TakenBack() {
 		row, _ := w.st.Messages.Get(string(k[:]))
 		w.taken[k] = &taken{row: row}
 	}
@@ -57,13 +57,13 @@ func (t *taken) unlearn(f *filter.Filter, k store.MessageKey, goes map[int]bool)
 			return
 		}
 		if l.Source != m.Source { // what is taken back had only made that label stronger
-			if m.Source = l.Source; f.Holds(k, m, nil) {
+			if m.Source = l.Source; f.Voice.Holds(k, m, nil) {
 				return
 			}
 		}
 		goes[t.at[i]] = true
 		t.gone++
-		if m.Label, m.Source = l.Before, l.BeforeSource; f.Holds(k, m, nil) {
+		if m.Label, m.Source = l.Before, l.BeforeSource; f.Voice.Holds(k, m, nil) {
 			return
 		}
 	}
@@ -73,7 +73,7 @@ func (t *taken) unlearn(f *filter.Filter, k store.MessageKey, goes map[int]bool)
 func (w *rewriting) finishTaking() {
 	for _, k := range slices.SortedFunc(maps.Keys(w.taken), func(x, y store.MessageKey) int { return slices.Compare(x[:], y[:]) }) {
 		t := w.taken[k]
-		w.f.Restand(k, &t.row, t.gone)
+		w.f.Teacher.Restand(k, &t.row, t.gone)
 		w.st.Messages.Put(string(k[:]), t.row)
 	}
 }

@@ -214,7 +214,7 @@ func (t *Trial) Decided(recorded *filter.Decision, x *featurize.Features, vouche
 		t.last = TrialDecision{Decision: d}
 		if d.Outcome == store.DecidedImportant && err == nil {
 			t.l.Line().Prove()
-			t.last.Marked = t.l.Line().Spend(t.rec.Day(a.Clock)) == store.ReasonThreshold
+			t.last.Marked = t.l.Line().Spend(t.rec.Teacher.Day(a.Clock)) == store.ReasonThreshold
 		}
 		t.judged[d.Message] = verdict{d.Score, d.Outcome, d.Above, d.Rule != nil}
 		return err
