@@ -87,10 +87,10 @@ func movesOf(a *store.Account) moves { return moves{a.Displaced, a.Projected} }
 // other numbers while a Kept knows it.
 func StateOf(f *filter.Filter, rewrites int) State {
 	st := f.State()
-	rules, since := f.Constraints()
+	rules, since := f.Explainer.Constraints()
 	return State{
 		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account, prior: f.Prior(),
-		ruleSet: f.RuleSet(), rules: rules, since: since, rewrites: rewrites,
+		ruleSet: f.Explainer.RuleSet(), rules: rules, since: since, rewrites: rewrites,
 	}
 }
 
@@ -154,7 +154,7 @@ func (h *hindsight) begin(p past, now State) error {
 		if h.again, err = filter.NewLearning(&now.opts, base, now.ruleSet, vectors); err != nil {
 			return err
 		}
-		h.again.Recall()
+		h.again.Vectors().Recall()
 		h.again.Project()
 	}
 	if base.Account.Anew != now.account.Anew {

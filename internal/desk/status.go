@@ -145,7 +145,7 @@ type RuleStatus struct {
 }
 
 func rulesOf(f *filter.Filter) (out []RuleStatus, ofTopic bool) {
-	rules, ofTopic := f.Rules()
+	rules, ofTopic := f.Explainer.Rules()
 	for _, r := range rules {
 		out = append(out, RuleStatus{r.Match, r.Label.String(), f.Explainer.Alone().Get(featurize.IndexOf(r.Match))})
 	}

@@ -350,7 +350,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 		}
 	}
 	j.filter = f
-	f.Learning().Recall()
+	f.Learning().Vectors().Recall()
 	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
@@ -360,7 +360,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 	if p.NoCeiling {
 		return j, nil
 	}
-	rules, _ := f.Constraints()
+	rules, _ := f.Explainer.Constraints()
 	if j.hindsight, err = filter.NewHindsight(o, f.State(), rules, j.features); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}

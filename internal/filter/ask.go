@@ -32,7 +32,7 @@ func (f *Messages) Ask(n int, since store.Moment) (Questions, error) {
 	q := f.Askable(since)
 	scored := make([]Scored, 0, len(q.Messages))
 	for _, k := range q.Messages {
-		x, err := f.learning.vector(k)
+		x, err := f.learning.vectors.Vector(k)
 		if errors.Is(err, store.ErrNotFound) {
 			q.Lost++
 			continue
@@ -190,7 +190,7 @@ func (f *Messages) Questions(most int, since store.Moment) (n int) {
 // Features returns the frozen features of a message, which the caller must not
 // change.
 func (f *Explainer) Features(k store.MessageKey) (*featurize.Features, error) {
-	x, err := f.learning.vectors.Features(k)
+	x, err := f.vectors.Features(k)
 	if err != nil {
 		return nil, fmt.Errorf("message %x: %w", k[:4], err)
 	}

@@ -78,7 +78,7 @@ func (f *Learning) rehearsal(l *linear, size int) (t *linear, whole bool, err er
 		if !due {
 			continue
 		}
-		v, err := f.recall(row.Message)
+		v, err := f.vectors.recall(row.Message)
 		if errors.Is(err, store.ErrPending) || errors.Is(err, store.ErrNotFound) {
 			whole = false
 			continue

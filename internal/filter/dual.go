@@ -4,10 +4,8 @@ package filter
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -149,47 +147,6 @@ func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bo
 	return n, row, ok
 }
 
-// hold keeps the features of an arrival at hand.
-func (f *Learning) hold(k store.MessageKey, x *featurize.Features) {
-	f.latest.key, f.latest.features, f.latest.past = k, x, nil
-}
-
-// pastFrom returns the vector of features, which nobody may change. Those at hand are made
-// into a vector once.
-func (f *Learning) pastFrom(x *featurize.Features) *past {
-	if x != f.latest.features {
-		return &past{vector: x.Vector()}
-	}
-	if f.latest.past == nil {
-		f.latest.past = &past{vector: x.Vector()}
-	}
-	return f.latest.past
-}
-
-// slots returns those of the vector of a message, if it is at hand; nil if it isn't.
-func (f *Learning) slots(k store.MessageKey) *model.Slots {
-	if f.latest.past == nil || f.latest.key != k {
-		return nil
-	}
-	return &f.latest.past.at
-}
-
-// vector returns the frozen vector of a message. It holds until the next call, and nobody
-// may change it.
-func (f *Learning) vector(k store.MessageKey) (model.Vector, error) {
-	if f.latest.features != nil && f.latest.key == k {
-		return f.pastFrom(f.latest.features).vector, nil
-	}
-	x, err := f.vectors.Vector(k, f.scratch[:0])
-	if cap(x) > cap(f.scratch) {
-		f.scratch = x
-	}
-	if err != nil {
-		return nil, fmt.Errorf("looking up the vector of message %x: %w", k[:4], err)
-	}
-	return x, nil
-}
-
 // replay takes the next steps of replay, n of them: on earlier lessons, each towards
 // the label that its message has now. Lessons on messages that are forgotten since
 // are passed over, as their vectors may be gone.
@@ -221,7 +178,7 @@ func (f *Learning) step(number uint64, size int) error {
 	if !due {
 		return nil
 	}
-	x, err := f.recall(row.Message)
+	x, err := f.vectors.recall(row.Message)
 	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

@@ -32,7 +32,7 @@ func TestTheFilterLearnsAsTheDualLearner(t *testing.T) {
 			o.Dual.Window = window
 			w := newWorld(t, o)
 			if i%2 == 0 {
-				w.f.Learning().Recall() // which changes nothing
+				w.f.Learning().Vectors().Recall() // which changes nothing
 			}
 			rng := rand.New(rand.NewPCG(uint64(window), 5))
 			var letters []letter

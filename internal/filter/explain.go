@@ -58,7 +58,7 @@ func (f *Explainer) Explain(k store.MessageKey) (Explanation, error) {
 	if !ok {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, store.ErrNotFound)
 	}
-	x, err := f.learning.vectors.Features(k)
+	x, err := f.vectors.Features(k)
 	if err != nil {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
 	}

@@ -80,13 +80,13 @@ const WindowSize = windowSize
 // Arriving has a Memory be what package past replays with.
 func (m Memory) Arriving(k store.MessageKey) (*featurize.Features, error) { return m.Features(k) }
 
-func (f *Filter) SetVectors(v Vectors) { f.vectors, f.learning.vectors = v, v }
+func (f *Filter) SetVectors(v Vectors) { f.vectors, f.learning.vectors.stored = v, v }
 
 func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.People.copies.of(id) }
 
 func (f *Filter) Learner() Learner { return f.learning.learner }
 
-func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.recalled }
+func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.recalled }
 
 func (f *Filter) Boldness() float64 { return f.learning.boldness() }
 

@@ -109,7 +109,7 @@ func (f *Voice) heed(k store.MessageKey, m *store.Message, place Place, old, now
 	}
 	came, gone := ingest.WithoutFlags(now, old), ingest.WithoutFlags(old, now)
 	if !arrives {
-		f.ledger.NoteTwin(k, place, came)
+		f.ledger.Whose.NoteTwin(k, place, came)
 	}
 	for _, flag := range came {
 		if ingest.IsCompanion(flag) {
@@ -119,7 +119,7 @@ func (f *Voice) heed(k store.MessageKey, m *store.Message, place Place, old, now
 			owner = true
 			continue
 		}
-		if !f.ledger.IsMark(flag) && !f.ledger.Awaits(k, place, flag) {
+		if !f.ledger.IsMark(flag) && !f.ledger.Whose.Awaits(k, place, flag) {
 			if what := f.meaningAt(k, m, place, flag, now); what.label != model.Ordinary || !f.ledger.Copies.Is(k, place) {
 				say(what) // that a copy of ours is junk, or deleted, says nothing of the message
 			}
@@ -207,13 +207,13 @@ func meaning(flag string, now []string) said {
 // ownersMark reports whether a mark that has just appeared among the flags of a
 // message, with all that came, is the owner's: neither ours nor another program's.
 func (f *Voice) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, came, now []string, arrives bool, with manner, r *Result) bool {
-	whose := f.ledger.Appeared(k, place, flag, arrives)
-	if whose == ledger.NotOurs && f.ledger.Mirrored(k, place, came) {
+	whose := f.ledger.Whose.Appeared(k, place, flag, arrives)
+	if whose == ledger.NotOurs && f.ledger.Whose.Mirrored(k, place, came) {
 		return false
 	}
 	// Our mark that another label tells of is no less ours there.
 	if whose != ledger.SetHere && !arrives && (whose == ledger.NotOurs || !f.ledger.Places.IsLabel(place.Mailbox)) {
-		f.ledger.NoteOwn(k, place, flag)
+		f.ledger.Whose.NoteOwn(k, place, flag)
 	}
 	if whose != ledger.NotOurs {
 		return false

@@ -76,8 +76,8 @@ type parts struct {
 
 func newParts(st *store.State, v Vectors) *parts {
 	p := &parts{opts: new(Options), st: st, vectors: v}
-	p.line = &Line{opts: p.opts, st: st}
-	p.learning = &Learning{opts: p.opts, st: st, vectors: v, line: p.line}
+	p.learning = newLearning(p.opts, st, v)
+	p.line = p.learning.line
 	p.People, p.Messages, p.Status, p.Explainer, p.Waits = &People{parts: p}, &Messages{parts: p}, &Status{parts: p}, &Explainer{p}, &Waits{parts: p}
 	p.Arrivals, p.moves, p.Voice, p.Teacher = &Arrivals{p}, &moves{p}, &Voice{p}, &Teacher{p}
 	return p
@@ -106,7 +106,7 @@ func (f *Filter) Follow(t Follower) { f.followers = append(f.followers, t) }
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
 func (f *Filter) Release() {
-	f.learning.latest.features, f.learning.latest.past, f.learning.rehearsed = nil, nil, nil
+	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
 	f.passing.features, f.passing.vector = featurize.Features{}, nil
 }
 
@@ -186,7 +186,7 @@ func (f *Filter) Resume(scores []store.Scored, calls []Call) error {
 		f.st.Recent.Put(slotOf(f.st.Account.Scores+uint64(i)-uint64(len(scores))), s)
 	}
 	disownUnknown(f.st)
-	f.learning.latest.features, f.learning.latest.past, f.learning.rehearsed = nil, nil, nil
+	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
 	if err := f.begin(*f.opts); err != nil {
 		return err
 	}

@@ -16,36 +16,34 @@ import (
 type Learning struct {
 	opts    *Options
 	st      *store.State
-	vectors Vectors
 	line    *Line
 	learner Learner
 	rules   *RuleSet
 	lessons lessonWindow
 	// messages are those whose vectors can be read; nil: all that vectors has.
 	messages *store.Table[store.Message]
-	scratch  model.Vector // see vector
-	// recalled are the vectors of the window that Recall keeps; nil: none. replaying is the
-	// one at hand otherwise.
-	recalled  map[store.MessageKey]*past
-	replaying past
+	vectors  *vectorCache
 	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
 	rehearsed *linear
-	// latest are the features of the last decided arrival, so that a label that comes with it or
-	// right after it needs no look-up.
-	latest struct {
-		key      store.MessageKey
-		features *featurize.Features
-		past     *past // of features; nil: not made yet
-	}
 }
 
 // NewLearning returns one that learns on st, which it owns from then on and which is never
 // committed as such, with the options o and by rules.
 func NewLearning(o *Options, st *store.State, rules *RuleSet, v Vectors) (*Learning, error) {
-	f := &Learning{opts: o, st: st, vectors: v, line: &Line{opts: o, st: st}, lessons: newLessonWindow(st)}
+	f := newLearning(o, st, v)
+	f.lessons = newLessonWindow(st)
 	f.line.gather()
 	return f, f.Obey(rules)
 }
+
+func newLearning(o *Options, st *store.State, v Vectors) *Learning {
+	f := &Learning{opts: o, st: st, line: &Line{opts: o, st: st}}
+	f.vectors = &vectorCache{opts: o, stored: v, lessons: &f.lessons}
+	return f
+}
+
+// Vectors returns where vectors are looked up.
+func (f *Learning) Vectors() *vectorCache { return f.vectors }
 
 // Obey keeps the weights to rules from now on. Weights that come from a state obey its rules:
 // bringing them in line once more could change their last bits, so the caller does that (Project)
@@ -92,11 +90,11 @@ func (f *Learning) State() *store.State { return f.st }
 
 // Decide decides a message, for ever, after the steps of replay that come before it.
 func (f *Learning) Decide(k store.MessageKey, x *featurize.Features, vouched bool) (Decision, error) {
-	f.hold(k, x)
+	f.vectors.hold(k, x)
 	if err := f.replay(f.opts.Dual.Steps); err != nil {
 		return Decision{}, err
 	}
-	d := f.judge(k, x, f.pastFrom(x), vouched)
+	d := f.judge(k, x, f.vectors.from(x), vouched)
 	f.line.noteCall(&d)
 	f.line.noteScore(d.Score, d.Outcome)
 	f.st.Account.Decided++
@@ -129,7 +127,7 @@ func (f *Learning) judge(k store.MessageKey, x *featurize.Features, v *past, vou
 // Teach learns a label of which marked says that a mark of ours is on its message, or was. It
 // notes in l with what weight, and how.
 func (f *Learning) Teach(l *store.Lesson, marked bool) error {
-	x, err := f.vector(l.Message)
+	x, err := f.vectors.Vector(l.Message)
 	if err != nil {
 		return err
 	}
@@ -153,12 +151,12 @@ func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
-	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.slots(l.Message))
+	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.vectors.slots(l.Message))
 	l.Score, l.Step = u.Score, u.Step
 	if replays {
 		norm := x.SquaredNorm()
 		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, norm, u))
-		f.recallLater(l.Message, norm)
+		f.vectors.keep(l.Message, norm)
 	}
 	f.account(l, x, u)
 }
@@ -202,72 +200,5 @@ func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
 	f.account(l, x, u)
 }
 
-// Vector returns the frozen vector of a message. It holds until the next call, and nobody may
-// change it.
-func (f *Learning) Vector(k store.MessageKey) (model.Vector, error) { return f.vector(k) }
-
 // Score scores a vector with the weights as they are now.
 func (f *Learning) Score(x model.Vector) float64 { return f.learner.Score(x) }
-
-// past is the vector of an earlier message, with what a step of replay needs of it.
-type past struct {
-	vector model.Vector
-	norm   float64 // ‖vector‖²
-	at     model.Slots
-}
-
-// replayed is a lesson that replay takes a step on.
-type replayed struct {
-	*past
-	label  model.Label
-	weight float64
-}
-
-// Recall keeps the vectors of the window unpacked, with their places in the table of
-// weights, so that the many steps of replay on one lesson unpack and look it up once.
-// That halves the time of replay (docs/results.md) and takes 20 bytes a feature, 8 MB for
-// an account of ordinary mail. So it is for a process that plays one account and in which
-// no vector is ever given up before its message is forgotten. It changes no result.
-func (f *Learning) Recall() { f.recalled = map[store.MessageKey]*past{} }
-
-// recall returns the vector of a message of the window. It holds until the next call.
-func (f *Learning) recall(k store.MessageKey) (*past, error) {
-	if p, ok := f.recalled[k]; ok {
-		return p, nil
-	}
-	x, err := f.vector(k)
-	if err != nil {
-		return nil, err
-	}
-	if f.recalled == nil {
-		f.replaying.vector, f.replaying.norm = x, x.SquaredNorm()
-		f.replaying.at.Forget()
-		return &f.replaying, nil
-	}
-	p := &past{vector: append(make(model.Vector, 0, len(x)), x...), norm: x.SquaredNorm()}
-	f.enterRecalled(k, p)
-	return p, nil
-}
-
-// recallLater keeps the vector of a lesson that is in the window now and has that squared
-// norm, if it is at hand. The first step of replay need not unpack it then.
-func (f *Learning) recallLater(k store.MessageKey, norm float64) {
-	if f.recalled == nil || f.latest.past == nil || f.latest.key != k || f.recalled[k] != nil {
-		return
-	}
-	f.latest.past.norm = norm
-	f.enterRecalled(k, f.latest.past)
-}
-
-// enterRecalled adds to what is recalled, and now and then drops what has left the window.
-func (f *Learning) enterRecalled(k store.MessageKey, p *past) {
-	if most := f.opts.Dual.Window; len(f.recalled) > most+most/10 {
-		lessons := f.lessons.all()
-		for k := range f.recalled {
-			if _, ok := lessons[k]; !ok {
-				delete(f.recalled, k)
-			}
-		}
-	}
-	f.recalled[k] = p
-}

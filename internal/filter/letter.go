@@ -35,13 +35,13 @@ type LetterSettled struct {
 
 func (e *LetterIntended) apply(f *Filter, r *Result) error {
 	id := IDOf(e.MessageID)
-	if _, _, known := f.ledger.Entries.Letter(id); known || id == 0 {
+	if _, _, known := f.ledger.Letters.Get(id); known || id == 0 {
 		return nil
 	}
 	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	f.ledger.IntendLetter(store.LedgerEntry{ID: id, Mailbox: e.Mailbox, Letter: e.MessageID, Asks: e.Asks})
+	f.ledger.Letters.Intend(store.LedgerEntry{ID: id, Mailbox: e.Mailbox, Letter: e.MessageID, Asks: e.Asks})
 	return nil
 }
 
@@ -52,14 +52,14 @@ func (e *LetterSettled) apply(f *Filter, r *Result) error {
 	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	f.ledger.SettleLetter(e.Ledger, e.Sent)
+	f.ledger.Letters.Settle(e.Ledger, e.Sent)
 	return nil
 }
 
 // letter takes the arrival of a letter: its place is known from then on, and nothing else
 // of it is but an answer. It reports whether the message is one.
 func (e *Arrived) letter(f *Filter, r *Result) (bool, error) {
-	if _, _, ours := f.ledger.Entries.Letter(e.Meta.ID); !ours || e.Place == (Place{}) {
+	if _, _, ours := f.ledger.Letters.Get(e.Meta.ID); !ours || e.Place == (Place{}) {
 		return false, nil
 	}
 	f.ledger.Leave(e.Place)
@@ -73,7 +73,7 @@ func (e *Arrived) letter(f *Filter, r *Result) (bool, error) {
 // settle window was never said. Deleting a letter is no answer where the owner has said
 // something of the message already: then it only tidies up.
 func (f *moves) hearAnswer(id store.ID, at store.Moment, with manner, r *Result) error {
-	n, e, ours := f.ledger.Entries.Letter(id)
+	n, e, ours := f.ledger.Letters.Get(id)
 	if !ours || e.Asks == (store.MessageKey{}) {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (f *moves) hearAnswer(id store.ID, at store.Moment, with manner, r *Result)
 	} else {
 		f.Voice.unsay(e.Asks, &m, before)
 	}
-	f.ledger.NoteAnswer(n, answer)
+	f.ledger.Letters.Answer(n, answer)
 	if answer == model.Important || answer == model.Ordinary && !spokenOf(&m) {
 		what := said{label: answer, source: store.SourceLetter}
 		if after {

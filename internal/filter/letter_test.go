@@ -26,7 +26,7 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 		if r := w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id}); r.Changed {
 			t.Error("the same letter was entered twice")
 		}
-		all := w.f.Ledger().Entries.Letters()
+		all := w.f.Ledger().Letters.All()
 		if len(all) != 1 || all[0].MessageID != id || all[0].State != store.LetterSending || all[0].Intended != w.moment() {
 			t.Fatalf("the ledger has the letters %+v", all)
 		}
@@ -86,7 +86,7 @@ func TestALetterThatWasNotSentAndOldOnes(t *testing.T) {
 		w.wait(time.Hour)
 		w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: fmt.Sprintf("%d@hinged.invalid", i)})
 	}
-	all := w.f.Ledger().Entries.Letters()
+	all := w.f.Ledger().Letters.All()
 	if len(all) == 0 || len(all) > 100 || all[len(all)-1].MessageID != "100@hinged.invalid" {
 		t.Fatalf("of 101 letters the ledger of 100 entries has %d", len(all))
 	}
@@ -177,7 +177,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 			if r.Decision != nil {
 				t.Fatal("the letter was decided")
 			}
-			w.apply(&filter.LetterSettled{At: w.moment(), Ledger: w.f.Ledger().Entries.Letters()[0].Number, Sent: true})
+			w.apply(&filter.LetterSettled{At: w.moment(), Ledger: w.f.Ledger().Letters.All()[0].Number, Sent: true})
 			w.wait(time.Hour)
 			before := w.f.State().Account.Messages
 			test.do(&acts{w, about, l})
@@ -198,8 +198,8 @@ func TestWhatALetterAskedAboutIsForgottenWithTheMessage(t *testing.T) {
 	w.teach()
 	about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
 	w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: "q@hinged.invalid", Asks: about.key})
-	w.f.Ledger().Entries.ForgetAsked(func(k store.MessageKey) bool { return k == about.key })
-	if l := w.f.Ledger().Entries.Letters(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
+	w.f.Ledger().Letters.ForgetAsked(func(k store.MessageKey) bool { return k == about.key })
+	if l := w.f.Ledger().Letters.All(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
 		t.Errorf("the ledger has %+v", l)
 	}
 }

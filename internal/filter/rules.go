@@ -164,16 +164,16 @@ func rulesInForce(st *store.State, o Options) (*RuleSet, error) {
 
 // Rules returns the rules in force, each in its final form, in their order. Ruled:
 // they came as an event.
-func (f *Filter) Rules() (rules []Rule, ruled bool) {
+func (f *Explainer) Rules() (rules []Rule, ruled bool) {
 	return slices.Clone(f.learning.rules.list), f.st.Account.Ruled
 }
 
 // RuleSet returns the rules in force.
-func (f *Filter) RuleSet() *RuleSet { return f.learning.rules }
+func (f *Explainer) RuleSet() *RuleSet { return f.learning.rules }
 
 // Constraints are the rules in force as the weights are kept to them, none with a
 // kernel learner, and after how many lessons that began.
-func (f *Filter) Constraints() (rules *model.Rules, since uint64) {
+func (f *Explainer) Constraints() (rules *model.Rules, since uint64) {
 	if !f.opts.Kernel.linear() {
 		return nil, 0
 	}

@@ -20,7 +20,7 @@ import (
 // prototypes has it.
 func (w *world) wantObedient() {
 	w.t.Helper()
-	rules, _ := w.f.Rules()
+	rules, _ := w.f.Explainer.Rules()
 	for _, r := range rules {
 		p, err := featurize.ParsePredicate(r.Match)
 		if err != nil {
@@ -180,7 +180,7 @@ func TestRulesOfATopicStandInForThoseOfTheOptions(t *testing.T) {
 	if got := w.f.State().Weights.Get(featurize.IndexOf("from:" + news)); got != weight || got <= 0 {
 		t.Fatalf("the weight went from %v to %v with the rule; nothing is to be taken back", weight, got)
 	}
-	if rules, ruled := w.f.Rules(); len(rules) != 0 || !ruled {
+	if rules, ruled := w.f.Explainer.Rules(); len(rules) != 0 || !ruled {
 		t.Fatalf("rules are %v, %v", rules, ruled)
 	}
 }

@@ -40,7 +40,7 @@ func (w *world) lifeOfAReader(seed uint64, messages int) {
 			asked++
 			w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: l.key})
 			q, _ := w.deliver("INBOX", mail(id, "question@hinged.invalid", owner, "Does this matter to you?"))
-			for _, sent := range w.f.Ledger().Entries.Letters() {
+			for _, sent := range w.f.Ledger().Letters.All() {
 				w.apply(&filter.LetterSettled{At: w.moment(), Ledger: sent.Number, Sent: true})
 			}
 			if n%2 == 0 {

@@ -98,7 +98,7 @@ func (f *Voice) wentOff(k store.MessageKey, m *store.Message, place Place, flag 
 		}
 		_, ours := f.ledger.Refusals.Refused(k, m.ID)
 		ours = ours || f.ledger.Places.Doubtful(place) || slices.ContainsFunc(old, ingest.IsCompanion) ||
-			f.ledger.WasSet(k, flag)
+			f.ledger.Whose.WasSet(k, flag)
 		if f.ledger.Refuse(k, m.ID, flag); ours {
 			return said{label: model.Ordinary, source: store.SourceMark}
 		}
@@ -113,7 +113,7 @@ func (f *Voice) wentOff(k store.MessageKey, m *store.Message, place Place, flag 
 // is theirs.
 func (f *Voice) putBack(k store.MessageKey, m *store.Message, place Place, flag string) bool {
 	correction := said{label: model.Ordinary, source: store.SourceMark}
-	n, ok := f.ledger.Refused(k, flag)
+	n, ok := f.ledger.Whose.Refused(k, flag)
 	if !ok {
 		return false
 	}
@@ -122,10 +122,10 @@ func (f *Voice) putBack(k store.MessageKey, m *store.Message, place Place, flag 
 		return false
 	}
 	if learnt {
-		f.ledger.NoteOwn(k, place, flag)
+		f.ledger.Whose.NoteOwn(k, place, flag)
 		return true
 	}
-	f.ledger.Restore(n, m.ID)
+	f.ledger.Whose.Restore(n, m.ID)
 	return true
 }
 

@@ -241,7 +241,7 @@ func (w *writing) letters(ctx context.Context, a desk.Account, kind string, at, 
 		if d.Filter.State().Account.Paused {
 			return desk.ErrPaused
 		}
-		for _, l := range d.Filter.Ledger().Entries.Letters() {
+		for _, l := range d.Filter.Ledger().Letters.All() {
 			switch ours := strings.HasPrefix(l.MessageID, prefix(kind, at)); {
 			case l.State == store.LetterSending && strings.HasPrefix(l.MessageID, kind) && (!ours || now.Sub(at) > late):
 				stale = append(stale, l)
@@ -274,7 +274,7 @@ func (w *writing) intend(ctx context.Context, a desk.Account, kind string, at ti
 				return err
 			}
 		}
-		for _, l := range d.Filter.Ledger().Entries.Letters() {
+		for _, l := range d.Filter.Ledger().Letters.All() {
 			if strings.HasPrefix(l.MessageID, prefix(kind, at)) {
 				entered = append(entered, l)
 			}

@@ -80,7 +80,7 @@ func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]l
 	marks := false
 	err := a.Look(ctx, desk.State, func(d *desk.Desk) error {
 		marks = !d.Filter.Line().InShadow() && d.Filter.Line().Trained()
-		for _, l := range d.Filter.Ledger().Entries.Letters() {
+		for _, l := range d.Filter.Ledger().Letters.All() {
 			if l.Asks == (store.MessageKey{}) {
 				continue
 			}

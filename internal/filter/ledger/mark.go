@@ -17,6 +17,8 @@ type Ledger struct {
 	Places   *Places
 	Undo     Undo
 	Copies   Copies
+	Letters  Letters
+	Whose    Whose
 
 	st     *store.State
 	set    Settings
@@ -37,7 +39,7 @@ type Settings struct {
 // mark was intended.
 func New(st *store.State, wanted func(store.MessageKey) bool) *Ledger {
 	l := &Ledger{Entries: newEntries(st), Refusals: &Refusals{st: st}, Places: &Places{st: st}, st: st, wanted: wanted}
-	l.Undo, l.Copies = Undo{l}, Copies{l}
+	l.Undo, l.Copies, l.Letters, l.Whose = Undo{l}, Copies{l}, Letters{l}, Whose{l}
 	return l
 }
 
@@ -134,7 +136,7 @@ func (l *Ledger) Settle(a *Attempt, heed func(at Place, old store.Place, flags [
 	undone := a.Outcome == ingest.MarkConflict || a.Outcome == ingest.MarkUnsure // nothing was done
 	switch {
 	case e.State != store.MarkIntended:
-	case a.Outcome == ingest.MarkUnsure && !l.besideOurs(e, a.Flags):
+	case a.Outcome == ingest.MarkUnsure && !l.Whose.besideOurs(e, a.Flags):
 		l.Refuse(e.Message, e.ID, flag)
 	case a.Outcome == ingest.MarkDone:
 		l.Entries.confirm(a.Number, e)
@@ -144,7 +146,7 @@ func (l *Ledger) Settle(a *Attempt, heed func(at Place, old store.Place, flags [
 		// Our STORE did nothing, and yet the mark is there: somebody else was first.
 		e.Prior = true
 		l.Entries.settle(a.Number, e, store.MarkAbandoned)
-	case l.takenOff(&e, a.Flags):
+	case l.Whose.takenOff(&e, a.Flags):
 		l.Refuse(e.Message, e.ID, flag)
 	default:
 		e.Tries++

@@ -195,7 +195,7 @@ func (g *forgetting) finish() {
 	}
 	st.Account.ReadRun.Keys = slices.DeleteFunc(slices.Clone(st.Account.ReadRun.Keys), g.message)
 	g.f.Ledger().Forget(g.ledger)
-	g.f.Ledger().Entries.ForgetAsked(g.message)
+	g.f.Ledger().Letters.ForgetAsked(g.message)
 	for _, k := range g.early {
 		st.Early.Delete(k)
 	}

@@ -302,7 +302,7 @@ func (w *rewriting) rescore(p Past) error {
 			if err := w.learner.ReplayTo(it.row.Replayed); err != nil {
 				return err
 			}
-			x, err := w.learner.Vector(it.key)
+			x, err := w.learner.Vectors().Vector(it.key)
 			if err != nil {
 				return err
 			}
