@@ -28,6 +28,9 @@
 # make bench-mailbox [ARGS='--questions 3']  made-up private mailboxes, judged by what their
 #               owners want, beside other tools where they can be had: the table of
 #               docs/results.md (bench/mailbox.sh)
+# make pins [MTD=FILE MIPS=FILE GPSD=FILE] [QUICK=1] [UPDATE=1]  whether every decision, score
+#               and weight is as scripts/pins.txt has it; with QUICK=1 without servers, with
+#               UPDATE=1 it is written
 # make life MTD=FILE MIPS=FILE  the development streams lived through on a real mail
 #               server: the table of docs/results.md
 # make attacks  poison and good words, and every kind of forged mail against a real mail server: the tables of
@@ -107,7 +110,7 @@ MODULE = $(shell $(GO) list -m)
 ALONE = config internal/filter internal/lab model
 
 .NOTPARALLEL:
-.PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed demo-picture screenshots recording notice clean
+.PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
 
 test: first plain race whole
 
@@ -287,6 +290,12 @@ bench-scale:
 attacks:
 	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/filter
 	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/e2e -attack-table
+
+pins: export HINGED_MTD = $(abspath $(MTD))
+pins: export HINGED_MIPS = $(abspath $(MIPS))
+pins: export HINGED_GPSD = $(abspath $(GPSD))
+pins:
+	@GO='$(GO)' QUICK='$(QUICK)' UPDATE='$(UPDATE)' sh scripts/pins.sh
 
 life:
 	HINGED_MTD='$(abspath $(MTD))' HINGED_MIPS='$(abspath $(MIPS))' $(GO) test -count=1 -v -run 'TestLife$$' -timeout 3h ./internal/e2e

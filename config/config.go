@@ -123,15 +123,10 @@ type Learner struct {
 	Kind           string  `toml:"kind"`
 	Margin         float64 `toml:"margin"`
 	Aggressiveness float64 `toml:"aggressiveness"`
-	Variant        int     `toml:"variant"`
-	Window         int     `toml:"window"` // lessons that are replayed
-	Steps          int     `toml:"steps"`  // of replay for each message
-	Zero           string  `toml:"zero"`
-	Kernel         string  `toml:"kernel"`
-	Degree         int     `toml:"degree"`
-	Gamma          float64 `toml:"gamma"`
-	MaxSupports    int     `toml:"max_supports"` // examples that a kernel learner keeps
-	Forget         string  `toml:"forget"`       // how it keeps to that
+	Window         int     `toml:"window"`        // lessons that are replayed
+	Steps          int     `toml:"steps"`         // of replay for each message
+	KernelDegree   int     `toml:"kernel_degree"` // 0: no kernel
+	MaxSupports    int     `toml:"max_supports"`  // examples that a kernel learner keeps
 }
 
 // Threshold chooses how much is marked.
@@ -148,7 +143,6 @@ type Threshold struct {
 
 // Featurize chooses how a message becomes a vector.
 type Featurize struct {
-	Values     string `toml:"values"`
 	MaxBytes   int    `toml:"max_bytes"`
 	Names      bool   `toml:"names"`
 	NamesDays  int    `toml:"names_days"` // for which words are kept
@@ -178,11 +172,7 @@ var (
 	tlsModes       = []string{"tls", "starttls", "none"}
 	authMechanisms = []string{"plain", "login", "xoauth2", "oauthbearer", "external"}
 	learnerKinds   = []string{"dual", "passive-aggressive", "margin", "perceptron"}
-	kernels        = []string{"linear", "polynomial", "normalised", "gaussian"}
-	forgettings    = []string{"projectron", "oldest", "weakest", "forgetron"}
-	zeroMeanings   = []string{"unsure", "negative", "positive"}
 	thresholdModes = []string{"auto", "missed", "budget", "cost", "fixed"}
 	labels         = []string{"important", "ordinary"}
-	featureValues  = []string{"binary", "counts", "log-counts"}
 	subaddresses   = []string{"+", "-", "none"}
 )

@@ -46,15 +46,9 @@ func defaultJudging() Judging {
 			Kind:           "dual",
 			Margin:         1,
 			Aggressiveness: 0.2,
-			Variant:        2,
 			Window:         1000,
 			Steps:          13,
-			Zero:           "unsure",
-			Kernel:         "linear",
-			Degree:         2,
-			Gamma:          1,
 			MaxSupports:    2000,
-			Forget:         "projectron",
 		},
 		Threshold: Threshold{
 			Mode:        "auto",
@@ -65,7 +59,6 @@ func defaultJudging() Judging {
 			UnsureShare: 0.03,
 		},
 		Featurize: Featurize{
-			Values:     "binary",
 			MaxBytes:   16 << 20,
 			Names:      true,
 			NamesDays:  30,

@@ -92,19 +92,13 @@ var entries = map[string]entry{
 	"account.imap.recheck_interval":    {"How often to compare everything, to find changes that the server did not report.", false},
 
 	"account.learner":                {"How hinged learns. The defaults gave the best results on real mail.", false},
-	"account.learner.kind":           {"dual, passive-aggressive, margin or perceptron. dual is PA-II that can also take its steps back.", false},
+	"account.learner.kind":           {"dual, passive-aggressive (PA-II), margin or perceptron. dual is PA-II that can also take its steps back.", false},
 	"account.learner.margin":         {"margin: learn unless the score is above this on the right side.", false},
 	"account.learner.aggressiveness": {"dual and passive-aggressive: the limit C of the step of one lesson.", false},
-	"account.learner.variant":        {"passive-aggressive: 1 limits the step by a cap (PA-I), 2 by a penalty (PA-II).", false},
-	"account.learner.window":         {"dual with kernel = \"linear\": replay steps choose among this many of the last lessons. 0: no replay, which is PA-II.\nFor mail from Kafka the default is 400.", false},
+	"account.learner.window":         {"dual without a kernel: replay steps choose among this many of the last lessons. 0: no replay, which is PA-II.\nFor mail from Kafka the default is 400.", false},
 	"account.learner.steps":          {"dual: the number of replay steps before each message is scored.", false},
-	"account.learner.zero":           {"The prediction for a score of exactly 0: unsure, negative or positive.", false},
-
-	"account.learner.kernel":       {"linear: each feature has a weight. polynomial, normalised and gaussian: each learnt example has a weight, so that\ncombinations of features count, too (docs/results.md compares them). If you change it, learning starts again.", false},
-	"account.learner.degree":       {"polynomial and normalised: the degree, which is the greatest number of features in a combination.", false},
-	"account.learner.gamma":        {"gaussian: exp(-gamma times the squared distance).", false},
-	"account.learner.max_supports": {"With a kernel: the greatest number of examples to keep. Each takes about 10 KB of memory.", false},
-	"account.learner.forget":       {"What to do with one more example. projectron: express it by the others. oldest, weakest: remove that one.\nforgetron: remove the oldest and let the others fade (for perceptron with normalised or gaussian). If you change it,\nlearning starts again.", false},
+	"account.learner.kernel_degree":  {"0: each feature has a weight. 1 to 16: each learnt example has a weight, under the kernel (1 + a·b)^degree, so that\ncombinations of up to so many features count. If you change it, learning starts again.", false},
+	"account.learner.max_supports":   {"With a kernel: the greatest number of examples to keep; the oldest goes first. Each takes about 10 KB of memory.", false},
 
 	"account.threshold":              {"How much mail is marked.", false},
 	"account.threshold.mode":         {"auto: the best recent F1 among the thresholds that keep precision. missed: mark as little as leaves at most a\nshare of the important mail unmarked. budget: mark a share of the mail. cost: weigh missed messages against\nfalse alarms. fixed: a fixed score.", false},
@@ -117,7 +111,6 @@ var entries = map[string]entry{
 	"account.threshold.unsure_share": {"The greatest share of mail that may be \"unsure\": the mail just below the threshold. It is not marked.", false},
 
 	"account.featurize":             {"How hinged turns a message into numbers. Changes affect new mail only.", false},
-	"account.featurize.values":      {"The value of a word: binary, counts or log-counts.", false},
 	"account.featurize.max_bytes":   {"How much of a message to read, in bytes.", false},
 	"account.featurize.names":       {"Whether to keep the words behind the weights, which explanations need.", false},
 	"account.featurize.names_days":  {"For how many days to keep the words of a message, for at most the last 2000 messages. Its vector is kept longer.\nFor mail from Kafka the default is 3.", false},

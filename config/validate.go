@@ -407,13 +407,13 @@ func (t table) mailboxes(key string, names []string) {
 
 func (t table) learner(l *Learner, defaults Learner) {
 	t.choice("kind", l.Kind, learnerKinds)
-	t.choice("zero", l.Zero, zeroMeanings)
 	t.number("margin", l.Margin, 0, 1e6, "0 to 1000000")
 	t.number("aggressiveness", l.Aggressiveness, 1e-6, 1e6, "above 0, usually 0.01 to 10")
-	t.check(l.Variant == 1 || l.Variant == 2, "variant", "out of range", l.Variant, "1 (PA-I) or 2 (PA-II)")
 	t.integer("window", l.Window, 0, 10_000)
 	t.integer("steps", l.Steps, 0, 100)
-	t.kernel(l, defaults)
+	t.integer("kernel_degree", l.KernelDegree, 0, 16)
+	t.integer("max_supports", l.MaxSupports, 10, 100_000)
+	t.useless(l.KernelDegree == 0 && l.MaxSupports != defaults.MaxSupports, "max_supports", "with kernel_degree = 0")
 	if !slices.Contains(learnerKinds, l.Kind) {
 		return
 	}
@@ -421,36 +421,8 @@ func (t table) learner(l *Learner, defaults Learner) {
 	with := fmt.Sprintf("with kind = %q", l.Kind)
 	t.useless(l.Kind != "margin" && l.Margin != defaults.Margin, "margin", with)
 	t.useless(!passive && l.Aggressiveness != defaults.Aggressiveness, "aggressiveness", with)
-	t.useless(l.Kind != "passive-aggressive" && l.Variant != defaults.Variant, "variant", with)
 	t.useless(l.Kind != "dual" && l.Window != defaults.Window, "window", with)
 	t.useless(l.Kind != "dual" && l.Steps != defaults.Steps, "steps", with)
-}
-
-// kernel checks the keys of a kernel learner.
-func (t table) kernel(l *Learner, defaults Learner) {
-	t.choice("kernel", l.Kernel, kernels)
-	t.choice("forget", l.Forget, forgettings)
-	t.integer("degree", l.Degree, 1, 16)
-	t.number("gamma", l.Gamma, 1e-6, 1e6, "above 0, usually 0.1 to 10")
-	most := 100_000
-	if l.Forget == "projectron" {
-		most = 5_000 // the work grows with the square
-	}
-	t.integer("max_supports", l.MaxSupports, 10, most)
-	if !slices.Contains(kernels, l.Kernel) {
-		return
-	}
-	with := fmt.Sprintf("with kernel = %q", l.Kernel)
-	t.useless(l.Kernel != "polynomial" && l.Kernel != "normalised" && l.Degree != defaults.Degree, "degree", with)
-	t.useless(l.Kernel != "gaussian" && l.Gamma != defaults.Gamma, "gamma", with)
-	t.useless(l.Kernel == "linear" && l.MaxSupports != defaults.MaxSupports, "max_supports", with)
-	t.useless(l.Kernel == "linear" && l.Forget != defaults.Forget, "forget", with)
-	if l.Kernel == "linear" || l.Forget != "forgetron" {
-		return
-	}
-	const want = "with forgetron, "
-	t.check(l.Kind == "perceptron", "kind", "forgetron is for the perceptron alone", l.Kind, want+`"perceptron"`)
-	t.check(l.Kernel != "polynomial", "kernel", "forgetron needs one that gives every message length 1", l.Kernel, want+`"normalised" or "gaussian"`)
 }
 
 func (t table) threshold(h *Threshold) {
@@ -475,7 +447,6 @@ func (t table) threshold(h *Threshold) {
 }
 
 func (t table) featurize(f *Featurize) {
-	t.choice("values", f.Values, featureValues)
 	t.integer("max_bytes", f.MaxBytes, 4096, 64<<20)
 	t.integer("names_days", f.NamesDays, 1, 3650)
 	t.check(isAuthserv(f.AuthservID), "authserv_id", "not the name of a server", f.AuthservID, `the first word of the Authentication-Results header that the owner's own server adds, such as "mx.example.org"`)

@@ -62,7 +62,7 @@ func (f *Featurizer) nameKind(domain string) *kind {
 	case !f.vouchedFrom:
 		return &kindClaimedName
 	default:
-		return vouchedName(domain)
+		return &kind{prefix: "name@" + domain + ":", group: Social}
 	}
 }
 
@@ -357,4 +357,12 @@ func (o *Options) mainAddress(address string) string {
 		}
 	}
 	return address
+}
+
+// cutAddress cuts s at the last "@".
+func cutAddress(s string) (local, domain string, found bool) {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
 }

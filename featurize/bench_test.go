@@ -119,20 +119,10 @@ func BenchmarkWords(b *testing.B) {
 	})
 }
 
-func BenchmarkMarshal(b *testing.B) {
-	for _, names := range []bool{true, false} {
-		b.Run(fmt.Sprintf("names=%v", names), func(b *testing.B) {
-			o := testOptions()
-			o.Names = names
-			x := sample(b, o, "patch")
-			b.ReportAllocs()
-			for b.Loop() {
-				data, err := x.MarshalBinary()
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(float64(len(data)), "bytes")
-			}
-		})
+func BenchmarkPackNames(b *testing.B) {
+	x := sample(b, testOptions(), "patch")
+	b.ReportAllocs()
+	for b.Loop() {
+		b.ReportMetric(float64(len(x.PackNames())), "bytes")
 	}
 }

@@ -39,7 +39,7 @@ func TestWhatNobodyVouchesForHasFeaturesOfItsOwn(t *testing.T) {
 	claimed := namesOf(t, o, claimedMail, h)
 	isClaim := func(name string) bool {
 		prefix, _, _ := strings.Cut(name, ":")
-		return slices.Contains(claims, prefix) || strings.HasPrefix(prefix, "name@")
+		return slices.Contains(strings.Fields("from name sender reply-to list dkim history invitation"), prefix) || strings.HasPrefix(prefix, "name@")
 	}
 	claimsMade := 0
 	for _, name := range vouched {
@@ -67,9 +67,6 @@ func TestWhatNobodyVouchesForHasFeaturesOfItsOwn(t *testing.T) {
 			if back := strings.Replace(name, "?:", ":", 1); !slices.Contains(plain, back) {
 				t.Errorf("%q has no like", name)
 			}
-			if text := Describe(name); !strings.Contains(text, "not vouched for") {
-				t.Errorf("%q reads %q", name, text)
-			}
 		}
 	}
 	if doubtful < 20 {
@@ -90,26 +87,5 @@ func TestWhatNobodyVouchesForHasFeaturesOfItsOwn(t *testing.T) {
 		if strings.HasPrefix(name, "name") && slices.Contains(vouched, name) {
 			t.Errorf("%q of another domain", name)
 		}
-	}
-	if text := Describe("name@example.net:boss"); text != `"boss" in the name of a sender at example.net` {
-		t.Errorf("a name reads %q", text)
-	}
-}
-
-// TestARuleOnAListMatchesWithoutAVoucher is as before a server was believed.
-func TestARuleOnAListMatchesWithoutAVoucher(t *testing.T) {
-	o := DefaultOptions()
-	o.AuthServID = "mx.example.org"
-	f, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := ParsePredicate("list:team.example.net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := f.Freeze(f.Read([]byte(claimedMail)), History{})
-	if x.Has(p.Index) || !x.Has(p.Claimed) {
-		t.Error("the list of a message that nobody vouches for is not told apart")
 	}
 }

@@ -20,14 +20,14 @@ func Example() {
 	for feature := range x.All() {
 		switch feature.Name {
 		case "from:ann@example.org", "subject:budget", "body:today", "history:sender answered under 50%":
-			fmt.Printf("%-8v %+.3f  %s\n", feature.Group, feature.Value, featurize.Describe(feature.Name))
+			fmt.Printf("%-8v %+.3f  %s\n", feature.Group, feature.Value, feature.Name)
 		}
 	}
 	fmt.Printf("squared length %.2f\n", x.Vector().SquaredNorm())
 	// Output:
-	// subject  +0.226  "budget" in the subject
-	// body     +0.186  "today" in the text
-	// social   +0.062  from ann@example.org
-	// social   +0.062  you answered at least 4 in 10 messages of this sender
+	// subject  +0.226  subject:budget
+	// body     +0.186  body:today
+	// social   +0.062  from:ann@example.org
+	// social   +0.062  history:sender answered under 50%
 	// squared length 1.00
 }

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/hinged/hinged/model"
 )
 
@@ -88,6 +90,12 @@ func (x *Features) All() iter.Seq[Named] {
 	}
 }
 
+// Has reports whether the message has the feature, whatever its value is. O(log n).
+func (x *Features) Has(index model.Index) bool {
+	_, found := slices.BinarySearchFunc(x.entries, index, func(e entry, i model.Index) int { return cmp.Compare(e.index, i) })
+	return found
+}
+
 // HasNames reports whether the names of the features were kept.
 func (x *Features) HasNames() bool { return len(x.entries) > 0 && x.names != "" }
 
@@ -99,12 +107,8 @@ func (x *Features) name(e entry) string {
 	return x.names[e.start : e.start+uint32(e.size)]
 }
 
-// WithoutNames returns the same vector with hashes only.
-func (x *Features) WithoutNames() *Features {
-	y := *x
-	y.names = ""
-	return &y
-}
+// IndexOf returns the index of the feature with that name.
+func IndexOf(name string) model.Index { return model.FoldIndex(xxhash.Sum64String(name)) }
 
 func sortEntries(entries []entry) {
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.index, b.index) })

@@ -5,18 +5,14 @@ package featurize
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
+	"github.com/hinged/hinged/model"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/hinged/hinged/internal/packed"
-	"github.com/hinged/hinged/model"
 )
 
 // sample reads a message of testdata and freezes it.
@@ -33,11 +29,10 @@ func sample(t testing.TB, o Options, file string) *Features {
 	return f.Freeze(f.Read(raw), History{Received: 9, Answered: 2, ByOwner: 1, Since: 3, ParentKnown: true, ParentOwn: true})
 }
 
-func TestNormIsAtMostOneForAnySharesAndValues(t *testing.T) {
+func TestNormIsAtMostOneForAnyShares(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for i := range 300 {
 		o := testOptions()
-		o.Values = Values(i % 3)
 		for g := range o.Shares {
 			if o.Shares[g] = random.ExpFloat64(); random.IntN(5) == 0 {
 				o.Shares[g] = 0
@@ -86,23 +81,6 @@ func TestIndexIsTheHashOfTheName(t *testing.T) {
 	}
 }
 
-func TestValuesCountOccurrences(t *testing.T) {
-	for values, want := range map[Values]uint16{Binary: 1, Counts: 5, LogCounts: 3} {
-		o := testOptions()
-		o.Values = values
-		f, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := f.Freeze(f.Read([]byte("\nneedle needle needle needle needle once")), History{})
-		for _, e := range x.entries {
-			if x.name(e) == "body:needle" && e.value != want {
-				t.Errorf("%v: needle, five times, has value %d, want %d", values, e.value, want)
-			}
-		}
-	}
-}
-
 func TestHistoryChangesTheVectorInTheSocialGroupAlone(t *testing.T) {
 	f := newTest(t)
 	m := f.Read([]byte("From: a@b\nIn-Reply-To: <x@y>\n\ntext"))
@@ -123,16 +101,8 @@ func TestNamesChangeNoVector(t *testing.T) {
 	if !a.HasNames() || b.HasNames() {
 		t.Fatalf("names: got %v and %v, want true and false", a.HasNames(), b.HasNames())
 	}
-	for _, x := range []*Features{b, a.WithoutNames()} {
-		if !reflect.DeepEqual(a.Vector(), x.Vector()) {
-			t.Error("the vector without names is another")
-		}
-		if x.HasNames() {
-			t.Error("names are still there")
-		}
-	}
-	if !a.HasNames() {
-		t.Error("WithoutNames changed its receiver")
+	if !reflect.DeepEqual(a.Vector(), b.Vector()) {
+		t.Error("the vector without names is another")
 	}
 	if with.Fingerprint() != without.Fingerprint() {
 		t.Error("the fingerprint tells names from no names, but the vectors are the same")
@@ -181,7 +151,6 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 		"infinite affine":  func(o *Options) { o.Affine = math.Inf(1) },
 		"NaN affine":       func(o *Options) { o.Affine = math.NaN() },
 		"nothing weighs":   func(o *Options) { o.Shares, o.Affine = [groups]float64{}, 0 },
-		"unknown values":   func(o *Options) { o.Values = 9 },
 		"no bytes":         func(o *Options) { o.MaxBytes = 0 },
 		"negative depth":   func(o *Options) { o.MaxDepth = -1 },
 		"words of nothing": func(o *Options) { o.MaxToken = 0 },
@@ -194,156 +163,78 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 	}
 }
 
+// unpacked returns features that were packed with their names.
+func unpacked(t testing.TB, x *Features, names []byte) *Features {
+	t.Helper()
+	y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+	if err == nil {
+		err = y.UnpackNames(names)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return y
+}
+
 func TestFeaturesSurviveEncoding(t *testing.T) {
 	for _, file := range []string{"plain", "patch", "html", "japanese", "broken"} {
-		for _, values := range []Values{Binary, Counts} {
-			o := testOptions()
-			o.Values = values
-			x := sample(t, o, file)
-			for _, x := range []*Features{x, x.WithoutNames()} {
-				data, err := x.MarshalBinary()
-				if err != nil {
-					t.Fatal(err)
-				}
-				var y Features
-				if err := y.UnmarshalBinary(data); err != nil {
-					t.Fatalf("%s: %v", file, err)
-				}
-				if !reflect.DeepEqual(x.Vector(), y.Vector()) {
-					t.Errorf("%s: the vector came back as another", file)
-				}
-				if !slices.Equal(slices.Collect(x.All()), slices.Collect(y.All())) {
-					t.Errorf("%s: the names came back as others", file)
-				}
-				plain := packed.DecompressNames(data)
-				if err := y.UnmarshalBinary(plain); err != nil || bytes.Equal(plain, data) || !bytes.Equal(packed.DecompressNames(plain), plain) {
-					t.Errorf("%s: without compression: %v", file, err)
-				}
-				again, err := y.MarshalBinary()
-				if err != nil || !bytes.Equal(data, again) {
-					t.Errorf("%s: encoded again, the bytes are others (%v)", file, err)
-				}
-			}
+		x := sample(t, testOptions(), file)
+		names := x.PackNames()
+		y := unpacked(t, x, names)
+		if !slices.Equal(slices.Collect(x.All()), slices.Collect(y.All())) {
+			t.Errorf("%s: the features came back as others", file)
 		}
+		if again := y.PackNames(); !bytes.Equal(names, again) {
+			t.Errorf("%s: encoded again, the names are others", file)
+		}
+	}
+	if names := new(Features).PackNames(); names != nil {
+		t.Errorf("no names are %q", names)
 	}
 }
 
 func TestFrozenValuesDoNotFollowTheShares(t *testing.T) {
 	x := sample(t, testOptions(), "plain")
-	data, err := x.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := x.Vector()
 	o := testOptions()
 	o.Shares = [groups]float64{1, 1, 1, 1}
 	sample(t, o, "plain")
-	var y Features
-	if err := y.UnmarshalBinary(data); err != nil || !reflect.DeepEqual(y.Vector(), want) {
-		t.Errorf("the stored vector changed (%v)", err)
+	if !reflect.DeepEqual(unpacked(t, x, x.PackNames()).Vector(), want) {
+		t.Error("the stored vector changed")
 	}
 }
 
-func TestDamagedFeaturesAreRefused(t *testing.T) {
-	data, err := sample(t, testOptions(), "plain").MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	damagedFeaturesAreRefused(t, data)
-	damagedFeaturesAreRefused(t, packed.DecompressNames(data))
-}
-
-func damagedFeaturesAreRefused(t *testing.T, data []byte) {
-	t.Helper()
-	held := sample(t, testOptions(), "patch")
-	want := held.Vector()
+func TestDamagedNamesAreRefused(t *testing.T) {
+	x := sample(t, testOptions(), "plain")
+	data := x.PackNames()
 	damage := func(name string, bad []byte) {
-		if err := held.UnmarshalBinary(bad); err == nil {
-			t.Errorf("%s: no error", name)
-		} else if !reflect.DeepEqual(held.Vector(), want) {
-			t.Errorf("%s: the receiver changed", name)
+		y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := y.UnpackNames(bad); err == nil || y.HasNames() || !reflect.DeepEqual(y.Vector(), x.Vector()) {
+			t.Errorf("%s: error %v, names %v", name, err, y.HasNames())
 		}
 	}
 	for n := range data {
 		damage("cut short", data[:n])
 	}
 	damage("more behind", append(bytes.Clone(data), 0))
-	version := bytes.Clone(data)
-	version[0]++
-	damage("another version", version)
-	flags := bytes.Clone(data)
-	flags[1] |= 0x80
-	damage("unknown flag", flags)
-	for _, factor := range []float64{math.NaN(), math.Inf(1), -0.1, 2} {
-		bad := bytes.Clone(data)
-		binary.LittleEndian.PutUint64(bad[2:], math.Float64bits(factor))
-		damage("factor", bad)
-	}
-	// The factor of a group of many features: each may pass, all together not.
-	norm := bytes.Clone(data)
-	binary.LittleEndian.PutUint64(norm[10+8*int(Body):], math.Float64bits(1))
-	damage("norm above 1", norm)
-	if err := held.UnmarshalBinary(version); err == nil || !strings.Contains(err.Error(), "version") {
-		t.Errorf("another version: got %v", err)
-	}
+	damage("names of another message", sample(t, testOptions(), "patch").PackNames())
 }
 
 func FuzzFeatures(f *testing.F) {
-	for _, seed := range featureSeeds(f) {
-		f.Add(seed)
-	}
+	x := sample(f, testOptions(), "plain")
+	f.Add(x.PackNames())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var x Features
-		if err := x.UnmarshalBinary(data); err != nil {
-			return
-		}
-		if err := x.Vector().Validate(); err != nil {
-			t.Fatal(err)
-		}
-		if norm := x.Vector().SquaredNorm(); !(norm <= 1+1e-9) {
-			t.Errorf("squared norm %v", norm)
-		}
-		again, err := x.MarshalBinary()
+		y, err := UnpackFeatures(x.Pack(), Vocabulary{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var y Features
-		if err := y.UnmarshalBinary(packed.DecompressNames(data)); err != nil || !reflect.DeepEqual(x, y) {
-			t.Fatalf("without compression, the features are others (%v)", err)
-		}
-		if err := y.UnmarshalBinary(again); err != nil {
-			t.Fatalf("encoded again: %v", err)
-		}
-		if !slices.Equal(slices.Collect(x.All()), slices.Collect(y.All())) {
-			t.Error("encoded again, the features are others")
+		if err := y.UnpackNames(data); (err == nil) != y.HasNames() || err == nil && !slices.Equal(slices.Collect(x.All()), slices.Collect(y.All())) {
+			t.Errorf("error %v, and the names are others", err)
 		}
 	})
-}
-
-func featureSeeds(t testing.TB) [][]byte {
-	var seeds [][]byte
-	for _, values := range []Values{Binary, LogCounts} {
-		o := testOptions()
-		o.Values = values
-		x := sample(t, o, "plain")
-		for _, x := range []*Features{x, x.WithoutNames()} {
-			data, err := x.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			seeds = append(seeds, data, packed.DecompressNames(data))
-		}
-	}
-	return seeds
-}
-
-func TestSeedsOfFuzzFeaturesReachTheCode(t *testing.T) {
-	for i, seed := range featureSeeds(t) {
-		var x Features
-		if err := x.UnmarshalBinary(seed); err != nil || x.Len() == 0 {
-			t.Errorf("seed %d gives %d features (%v)", i, x.Len(), err)
-		}
-	}
 }
 
 // Freeze merges what stands sorted already; its twin puts everything together

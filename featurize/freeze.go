@@ -4,7 +4,6 @@ package featurize
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -36,7 +35,7 @@ func (f *Featurizer) FreezeInto(x *Features, m *Message, h History) {
 				x.entries = append(x.entries, facts[0])
 			}
 		}
-		x.entries = append(x.entries, entry{index: t.index, start: t.start, size: t.size, group: t.group, value: f.value(t)})
+		x.entries = append(x.entries, entry{index: t.index, start: t.start, size: t.size, group: t.group, value: t.value})
 	}
 	x.entries = append(x.entries, facts...)
 	x.scale(f.Shares, f.Affine)
@@ -79,20 +78,12 @@ func (l *factList) add(parts ...string) {
 	})
 }
 
-// value returns the number of a feature, before normalisation: a whole number, so that
-// sums of squares are exact.
-func (f *Featurizer) value(t *term) uint16 {
-	value := uint16(1)
-	switch f.Values {
-	case Counts:
-		value = t.count
-	case LogCounts:
-		value = uint16(bits.Len16(t.count))
-	}
-	if t.twice {
-		value = min(value, math.MaxUint16/2) * 2
-	}
-	return value
+// Lone returns the values that a feature of a group and the affine coordinate have in a
+// message with nothing else; 0 for a group that the shares leave out.
+func (o Options) Lone(g Group) (value, affine float64) {
+	x := Features{entries: []entry{{value: 1, group: g}}}
+	x.scale(o.Shares, o.Affine)
+	return x.at(x.entries[0]), x.affine
 }
 
 // scale sets the factor of each group, by which its values are multiplied, and

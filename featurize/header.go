@@ -12,7 +12,7 @@ const (
 	maxAddresses  = 200 // of one field
 	maxReferences = 100 // the newest, and the first
 	maxSubject    = 1000
-	maxListID     = 80 // bytes
+	MaxListID     = 80 // bytes
 )
 
 // readHeader fills m from the header and makes features of it.
@@ -87,7 +87,7 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 			m.Date = f.readDate(value)
 		}
 	case "list-id":
-		list := truncate(strings.ToLower(bracketed(value)), maxListID)
+		list := truncate(strings.ToLower(bracketed(value)), MaxListID)
 		f.terms.add(Social, f.said("list:", f.vouchesFor(list)), list)
 	case "user-agent", "x-mailer":
 		f.words.text(f, truncate(f.headerText(value), 100), &kindMailer)
@@ -120,7 +120,7 @@ func (f *Featurizer) readSmallField(name, value []byte) {
 	if len(value) == 0 || len(value) > 40 || !isASCII(value) {
 		return
 	}
-	if digitHeavy(value) {
+	if DigitHeavy(value) {
 		return
 	}
 	f.terms.name = append(append(append(f.terms.name[:0], "header:"...), name...), '=')

@@ -12,30 +12,6 @@ import (
 	"strings"
 )
 
-// Values says what number a feature that occurs in a message has, before that of some
-// kinds is doubled and its group is normalised.
-type Values uint8
-
-// The ways to value a feature that occurs n ≥ 1 times.
-const (
-	Binary    Values = iota // 1
-	Counts                  // n, at most 65,535
-	LogCounts               // 1 + ⌊log2 n⌋: exact on every machine, unlike a logarithm
-)
-
-func (v Values) String() string {
-	switch v {
-	case Binary:
-		return "binary"
-	case Counts:
-		return "counts"
-	case LogCounts:
-		return "log-counts"
-	default:
-		return fmt.Sprintf("values(%d)", uint8(v))
-	}
-}
-
 // Options are plain values: the same options on the same bytes give the same
 // features anywhere. Start from DefaultOptions. The CBOR keys, once released,
 // keep their meaning.
@@ -45,7 +21,6 @@ type Options struct {
 	// AuthServID is the authserv-id whose Authentication-Results are believed
 	// (RFC 8601, section 2.5); "" believes none.
 	AuthServID string `cbor:"2,keyasint,omitempty"`
-	Values     Values `cbor:"3,keyasint,omitempty"`
 	// Shares weighs the groups against each other, by Group; they are scaled so
 	// that all groups and the affine coordinate together have norm 1. ≥ 0.
 	Shares [groups]float64 `cbor:"4,keyasint"`
@@ -94,9 +69,6 @@ func DefaultOptions() Options {
 
 // Validate reports the first reason why no Featurizer can be built from o.
 func (o Options) Validate() error {
-	if o.Values > LogCounts {
-		return fmt.Errorf("values %d are unknown; they are binary, counts and log-counts", o.Values)
-	}
 	sum := float64(o.Affine * o.Affine)
 	for g, share := range o.Shares {
 		if !(share >= 0) || math.IsInf(share, 0) {
@@ -126,7 +98,7 @@ func (o Options) Validate() error {
 // and the version of the code.
 func (o Options) Fingerprint() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %q %q %d", algorithm, owners(o.Owner), o.AuthServID, o.Values)
+	fmt.Fprintf(&b, "%d %q %q 0", algorithm, owners(o.Owner), o.AuthServID)
 	for _, share := range append(o.Shares[:], o.Affine) {
 		b.WriteString(" " + strconv.FormatFloat(share, 'g', -1, 64))
 	}

@@ -3,7 +3,15 @@
 package featurize
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/s2"
 
 	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
@@ -11,6 +19,12 @@ import (
 
 // The groups that packed vectors know are all there are.
 var _ = [1]struct{}{}[packed.Groups-int(groups)]
+
+var errFeatures = errors.New("features are damaged")
+
+// Vocabulary is what a packed vector may have been condensed with. The zero value is that of
+// a vector that was not.
+type Vocabulary = packed.Vocabulary
 
 // Pack returns the packed form of Vector, without the names.
 func (x *Features) Pack() []byte {
@@ -22,13 +36,7 @@ func (x *Features) Pack() []byte {
 
 // UnpackVector appends to dst the vector whose packed form is data, as Vector returns
 // it. Any other data is an error, never a panic. It allocates nothing if dst has room.
-func UnpackVector(dst model.Vector, data []byte) (model.Vector, error) {
-	return UnpackVectorWith(dst, data, packed.Vocabulary{})
-}
-
-// UnpackVectorWith is UnpackVector for a vector that may have been condensed with the
-// vocabulary v.
-func UnpackVectorWith(dst model.Vector, data []byte, v packed.Vocabulary) (model.Vector, error) {
+func UnpackVector(dst model.Vector, data []byte, v Vocabulary) (model.Vector, error) {
 	p, err := packed.Open(data, v)
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", errFeatures, err)
@@ -55,13 +63,7 @@ func UnpackVectorWith(dst model.Vector, data []byte, v packed.Vocabulary) (model
 }
 
 // UnpackFeatures returns the features whose packed form is data, without their names.
-func UnpackFeatures(data []byte) (*Features, error) {
-	return UnpackFeaturesWith(data, packed.Vocabulary{})
-}
-
-// UnpackFeaturesWith is UnpackFeatures for what may have been condensed with the
-// vocabulary v.
-func UnpackFeaturesWith(data []byte, v packed.Vocabulary) (*Features, error) {
+func UnpackFeatures(data []byte, v Vocabulary) (*Features, error) {
 	p, err := packed.Open(data, v)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errFeatures, err)
@@ -77,4 +79,100 @@ func UnpackFeaturesWith(data []byte, v packed.Vocabulary) (*Features, error) {
 		return nil, fmt.Errorf("%w: norm above 1", errFeatures)
 	}
 	return x, nil
+}
+
+// scratches are buffers for plain and for compressed names, since a first scan encodes
+// thousands of messages a second.
+var scratches = sync.Pool{New: func() any { return new([2][]byte) }}
+
+// PackNames returns the names of the features, for whoever has Pack's result, too; nil if
+// they were not kept. Group by group it has for each feature, by ascending index, how many
+// bytes its name shares with the name before and how many follow, as uvarints, and those. All
+// that is one S2 block.
+func (x *Features) PackNames() []byte {
+	if !x.HasNames() {
+		return nil
+	}
+	scratch := scratches.Get().(*[2][]byte)
+	defer scratches.Put(scratch)
+	plain := scratch[0][:0]
+	for g := range groups {
+		before := ""
+		for _, e := range x.entries {
+			if e.group != g {
+				continue
+			}
+			name := x.name(e)
+			n := 0
+			for n < min(len(before), len(name)) && before[n] == name[n] {
+				n++
+			}
+			plain = binary.AppendUvarint(plain, uint64(n))
+			plain = binary.AppendUvarint(plain, uint64(len(name)-n))
+			plain = append(plain, name[n:]...)
+			before = name
+		}
+	}
+	scratch[0] = plain
+	scratch[1] = s2.Encode(scratch[1][:cap(scratch[1])], plain)
+	return bytes.Clone(scratch[1])
+}
+
+// UnpackNames gives features from UnpackFeatures the names that PackNames returned. Any
+// other data is an error, never a panic, and gives none.
+func (x *Features) UnpackNames(data []byte) error {
+	rest, err := plainNames(data)
+	if err != nil {
+		return err
+	}
+	bad := false
+	number := func(most int) int {
+		v, n := binary.Uvarint(rest)
+		if bad = bad || n <= 0 || v > uint64(most); bad {
+			return 0
+		}
+		rest = rest[n:]
+		return int(v)
+	}
+	var names bytes.Buffer
+	named := make([]entry, len(x.entries))
+	for g := range groups {
+		var before []byte
+		for i, e := range x.entries {
+			if e.group != g {
+				continue
+			}
+			start, keep := names.Len(), number(len(before))
+			more := min(number(len(rest)), len(rest)) // another name than it should be, if it is less
+			names.Write(before[:keep])
+			names.Write(rest[:more])
+			rest, before = rest[more:], names.Bytes()[start:]
+			// A name gives its index by hashing.
+			if bad || len(before) > math.MaxUint16 || model.FoldIndex(xxhash.Sum64(before)) != e.index {
+				return fmt.Errorf("%w: name of feature %x", errFeatures, e.index)
+			}
+			e.start, e.size = uint32(start), uint16(len(before))
+			named[i] = e
+		}
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%w: more names than features", errFeatures)
+	}
+	x.entries, x.names = named, names.String()
+	return nil
+}
+
+func plainNames(data []byte) ([]byte, error) {
+	size, err := s2.DecodedLen(data)
+	// A block expands by a bounded factor; one that claims more is damaged, and its memory is
+	// not asked for.
+	if err == nil && size <= 64*len(data)+4096 {
+		data, err = s2.Decode(nil, data)
+	} else {
+		err = s2.ErrCorrupt
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: names: %w", errFeatures, err)
+	}
+	return data, nil
 }

@@ -19,24 +19,19 @@ type term struct {
 	index model.Index
 	start uint32 // of its name, in the names
 	size  uint16
-	count uint16 // occurrences, at most 65,535
+	value uint16 // before normalisation: a whole number, so that sums of squares are exact
 	group Group
-	twice bool // its value is doubled
 }
 
-// twice reports whether the value of a feature of that group and name is doubled.
-// Within its group, what a patch touches says more than each word of the subject; whom
+// valueOf returns the value of a feature of that group and name: 1, or 2. Within its group, what a patch touches says more than each word of the subject; whom
 // a message is sent to, and its shape together with its place, more than each other
 // fact about sender and thread (docs/results.md).
-func twice(g Group, name []byte) bool {
-	switch g {
-	case Subject:
-		return bytes.HasPrefix(name, []byte("path:"))
-	case Social:
-		return bytes.HasPrefix(name, []byte("shape:")) || bytes.HasPrefix(name, []byte("to:"))
-	default:
-		return false
+func valueOf(g Group, name []byte) uint16 {
+	if g == Subject && bytes.HasPrefix(name, []byte("path:")) ||
+		g == Social && (bytes.HasPrefix(name, []byte("shape:")) || bytes.HasPrefix(name, []byte("to:"))) {
+		return 2
 	}
+	return 1
 }
 
 // collector gathers the features of one message, each once. Its memory is
@@ -57,7 +52,6 @@ type collector struct {
 
 type slot struct {
 	index      model.Index
-	at         uint32 // position in terms
 	generation uint32
 }
 
@@ -83,7 +77,7 @@ func (c *collector) nextGeneration() {
 	}
 }
 
-// add notes one occurrence of the feature prefix+word.
+// add notes the feature prefix+word.
 func (c *collector) add(g Group, prefix, word string) {
 	c.name = append(append(c.name[:0], prefix...), word...)
 	c.commit(g)
@@ -95,7 +89,7 @@ func (c *collector) addBytes(g Group, prefix string, word []byte) {
 	c.commit(g)
 }
 
-// commit notes one occurrence of the feature whose name is in c.name.
+// commit notes the feature whose name is in c.name.
 func (c *collector) commit(g Group) {
 	if len(c.name) > math.MaxUint16 {
 		c.name = c.name[:math.MaxUint16]
@@ -105,9 +99,6 @@ func (c *collector) commit(g Group) {
 	at := int(index) & mask
 	for c.slots[at].generation == c.generation {
 		if c.slots[at].index == index {
-			if t := &c.terms[c.slots[at].at]; t.count < math.MaxUint16 {
-				t.count++
-			}
 			return
 		}
 		at = (at + 1) & mask
@@ -115,8 +106,8 @@ func (c *collector) commit(g Group) {
 	if len(c.terms) >= c.limit {
 		return
 	}
-	c.slots[at] = slot{index, uint32(len(c.terms)), c.generation}
-	t := term{index: index, count: 1, group: g, twice: twice(g, c.name)}
+	c.slots[at] = slot{index, c.generation}
+	t := term{index: index, value: valueOf(g, c.name), group: g}
 	if c.keep {
 		t.start, t.size = uint32(len(c.names)), uint16(len(c.name))
 		c.names = append(c.names, c.name...)
@@ -135,12 +126,12 @@ func (c *collector) grow() {
 	c.slots = c.room[:n]
 	c.nextGeneration()
 	mask := len(c.slots) - 1
-	for i, t := range c.terms {
+	for _, t := range c.terms {
 		at := int(t.index) & mask
 		for c.slots[at].generation == c.generation {
 			at = (at + 1) & mask
 		}
-		c.slots[at] = slot{t.index, uint32(i), c.generation}
+		c.slots[at] = slot{t.index, c.generation}
 	}
 }
 

@@ -35,7 +35,7 @@ func TestTermsAreSortedAsByComparison(t *testing.T) {
 				for len(c.terms) < n {
 					if i := test.index(); !met[i] {
 						met[i] = true
-						c.terms = append(c.terms, term{index: i, count: uint16(len(c.terms))})
+						c.terms = append(c.terms, term{index: i, value: uint16(len(c.terms))})
 					}
 				}
 				want := slices.Clone(c.terms)

@@ -34,6 +34,33 @@ var (
 	kindClaimedName = kind{"name?:", Social, false}
 )
 
+// WordNames returns the names of the features that the words of a text become behind a
+// prefix such as "subject:"; of a subject, neighbouring words as well.
+func WordNames(prefix, text string) []string {
+	f, err := New(DefaultOptions())
+	if err != nil {
+		return nil // the defaults are good, as a test has it
+	}
+	f.reset()
+	f.words.text(f, text, &kind{prefix: prefix, pairs: prefix == kindSubject.prefix})
+	names := make([]string, 0, len(f.terms.terms))
+	for _, t := range f.terms.terms {
+		names = append(names, string(f.terms.names[t.start:t.start+uint32(t.size)]))
+	}
+	return names
+}
+
+// DigitHeavy reports whether text is a number or a code rather than a word.
+func DigitHeavy[T string | []byte](text T) bool {
+	digits := 0
+	for i := range len(text) {
+		if asciiClass[text[i]]&digit != 0 {
+			digits++
+		}
+	}
+	return digits > 4 || len(text) > 2 && 2*digits > len(text)
+}
+
 // wordReader holds the scratch memory of the way from text to words.
 type wordReader struct {
 	html   htmlReader

@@ -36,27 +36,12 @@ func BenchmarkLearn(b *testing.B) {
 		learners[string(kind)] = func() func(Lesson) {
 			s := DefaultSpec()
 			s.Kind = kind
-			l, err := New(s, NewWeights(0))
+			l, err := NewLinear(s, NewWeights(0), nil)
 			if err != nil {
 				b.Fatal(err)
 			}
 			return func(e Lesson) { l.Learn(e) }
 		}
-	}
-	learners["descent"] = func() func(Lesson) {
-		l, err := NewSGD(LossHinge, 0.1, NewWeights(0))
-		if err != nil {
-			b.Fatal(err)
-		}
-		return func(e Lesson) { l.Learn(e) }
-	}
-	learners["averaged"] = func() func(Lesson) {
-		l, err := New(DefaultSpec(), NewWeights(0))
-		if err != nil {
-			b.Fatal(err)
-		}
-		a := NewAveraged(l)
-		return func(e Lesson) { a.Learn(e) }
 	}
 	learners["obedient"] = func() func(Lesson) {
 		var list []Rule
@@ -67,76 +52,24 @@ func BenchmarkLearn(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		l, err := NewObedient(DefaultSpec(), NewWeights(0), rules)
+		l, err := NewLinear(DefaultSpec(), NewWeights(0), rules)
 		if err != nil {
 			b.Fatal(err)
 		}
 		return func(e Lesson) { l.Learn(e) }
 	}
-	for _, way := range Forgettings() {
-		learners["kernel-"+string(way)] = func() func(Lesson) {
-			l, err := NewKernel(KernelSpec{
-				Spec: perceptronSpec(ZeroUnsure), Kernel: Kernel{Kind: KernelPolynomial, Degree: 2, Normalised: true}, Budget: 50, Forget: way,
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			return func(e Lesson) { l.Learn(e) }
+	learners["kernel"] = func() func(Lesson) {
+		l, err := NewKernel(KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: 2, Budget: 50})
+		if err != nil {
+			b.Fatal(err)
 		}
+		return func(e Lesson) { l.Learn(e) }
 	}
 	for name, begin := range learners {
 		b.Run(name, func(b *testing.B) {
 			learn := begin()
 			for n := 0; b.Loop(); n++ {
 				learn(lessons[n%len(lessons)])
-			}
-		})
-	}
-}
-
-func BenchmarkCycle(b *testing.B) {
-	lessons := lessonsLikeMail(300)
-	for b.Loop() {
-		r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 50)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(r.Passes), "passes")
-	}
-}
-
-func BenchmarkWidest(b *testing.B) {
-	lessons := lessonsLikeMail(300)
-	for b.Loop() {
-		r := FindWidest(lessons, 50)
-		b.ReportMetric(r.Margin/r.AtMost, "margin/bound")
-	}
-}
-
-func BenchmarkSolve(b *testing.B) {
-	var s System
-	for _, e := range lessonsLikeMail(300) {
-		for i := range e.Vector {
-			e.Vector[i].Value *= float64(e.Label)
-		}
-		s.Rows, s.At = append(s.Rows, e.Vector), append(s.At, 1)
-	}
-	for b.Loop() {
-		if f, err := s.Solve(200); err != nil || f.Point == nil {
-			b.Fatal(f, err)
-		}
-	}
-}
-
-func BenchmarkHard(b *testing.B) {
-	for name, lessons := range map[string][]Lesson{"vempala-8": VempalaHard(8), "blum-50": BlumHard(50)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				r, err := Cycle(perceptronSpec(ZeroUnsure), lessons, 100_000)
-				if err != nil || !r.Separated {
-					b.Fatal(r, err)
-				}
-				b.ReportMetric(float64(r.Mistakes), "mistakes")
 			}
 		})
 	}

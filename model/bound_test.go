@@ -176,7 +176,7 @@ func TestCeilingsThatAreReached(t *testing.T) {
 					spec := DefaultSpec()
 					spec.Kind, spec.Variant, spec.Margin = kind, variant, 0
 					spec.Aggressiveness = 1e3 / (scale * scale)
-					l, err := New(spec, NewWeights(0))
+					l, err := NewLinear(spec, NewWeights(0), nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -205,7 +205,7 @@ func TestTheWeightedCeilingCountsTheLightestFirst(t *testing.T) {
 	for _, kind := range Kinds() {
 		spec := DefaultSpec()
 		spec.Kind, spec.Margin = kind, 0
-		l, err := New(spec, NewWeights(0))
+		l, err := NewLinear(spec, NewWeights(0), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestWeightsThatAreTakenAwayRaiseTheCeiling(t *testing.T) {
 			h := NewHindsight(spec, nil)
 			for mistakes := range uint64(10) {
 				w := NewWeights(0)
-				l, err := New(spec, w)
+				l, err := NewLinear(spec, w, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -97,10 +97,9 @@ func ReplayPlace(number uint64, n int) int {
 // restOfWhole: see Rests.
 const restOfWhole = 5
 
-// Rests reports whether a lesson of that weight sits out the step of replay with that
-// number: the step of a whole lesson is three times as long as that of silence, and
-// labels that come at once gain from fewer of them (docs/results.md). So it takes
-// part in every fifth pass over its range.
+// Rests reports whether the step of replay with that number skips a lesson of this weight.
+// Lessons of full weight take three times the step of silence and do better replayed less
+// often (docs/results.md): in every fifth pass over their range.
 func Rests(weight float64, number uint64, n int) bool {
 	step, size := replayed(number, n)
 	pass, place := step/uint64(size), step%uint64(size)
@@ -182,7 +181,6 @@ type Dual struct {
 	replayed uint64
 	tally    DualTally
 	rules    *Rules
-	products uint64 // see Operations
 }
 
 type dualLesson struct {
@@ -213,14 +211,7 @@ func (l *Dual) move(step float64, x Vector) (projected float64) {
 		return 0
 	}
 	l.w.Add(step, x)
-	l.products += uint64(len(x))
 	return l.rules.Project(l.w)
-}
-
-// dot counts what it takes.
-func (l *Dual) dot(x Vector) float64 {
-	l.products += uint64(len(x))
-	return l.w.Dot(x)
 }
 
 // Score returns w·x.
@@ -236,7 +227,6 @@ func (l *Dual) Tally() DualTally { return l.tally }
 // its vector. The lesson's number is the number of earlier calls of Learn.
 func (l *Dual) Learn(e Lesson) Update {
 	k := dualLesson{Lesson: e, norm: e.Vector.SquaredNorm()}
-	l.products += uint64(len(e.Vector))
 	u := l.first(&k)
 	l.next++
 	if l.kept = append(l.kept, k); len(l.kept) > l.window {
@@ -247,7 +237,7 @@ func (l *Dual) Learn(e Lesson) Update {
 
 // first takes the first step on a lesson.
 func (l *Dual) first(k *dualLesson) Update {
-	s := l.spec.DualStep(k.Label, k.Weight, l.dot(k.Vector), k.norm, 0)
+	s := l.spec.DualStep(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, 0)
 	s.Projected = l.move(s.Step, k.Vector)
 	k.alpha = s.Alpha
 	l.tally.Learnt(k.Label, s.Update, s.Gain)
@@ -271,7 +261,7 @@ func (l *Dual) Replay(n int) {
 		if l.replayed++; rests {
 			continue
 		}
-		s := l.spec.DualStep(k.Label, k.Weight, l.dot(k.Vector), k.norm, k.alpha)
+		s := l.spec.DualStep(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, k.alpha)
 		if s.Step == 0 {
 			continue
 		}
@@ -289,7 +279,7 @@ func (l *Dual) Relabel(n uint64, label Label, weight float64) (Update, bool) {
 		return Update{}, false
 	}
 	k := &l.kept[n-first]
-	step, lost := l.spec.TakeBack(k.Label, k.Weight, l.dot(k.Vector), k.norm, k.alpha)
+	step, lost := l.spec.TakeBack(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, k.alpha)
 	l.move(step, k.Vector)
 	l.tally.TookBack(lost)
 	k.Label, k.Weight = label, weight

@@ -21,28 +21,17 @@ func NewKernelHindsight(s KernelSpec, from *KernelLearner) *Hindsight {
 	}
 	g := &gram{kernel: s.Kernel, index: supportIndex{names: NewWeights(0)}, most: 192 << 20, work: 5e8}
 	if from != nil && from.Len() > 0 {
-		twin, err := ResumeKernel(KernelSpec{Spec: s.Spec, Kernel: s.Kernel}, nil, KernelTally{})
-		if err != nil {
-			h := newHindsight(s.Spec, newPlain(nil))
-			h.Refuse(err.Error())
-			return h
-		}
+		g.from = &KernelLearner{spec: s, known: map[uint64][]int{}, index: supportIndex{names: NewWeights(0)}, changed: map[int]struct{}{}}
 		for _, sup := range from.Supports() {
-			x := append(Vector(nil), sup.Vector...)
-			at := s.Kernel.place(x.SquaredNorm())
-			slot := len(twin.supports)
-			twin.supports = append(twin.supports, support{})
-			twin.put(slot, support{x, at, sup.Alpha, sup.Born})
+			g.from.add(sup.Vector, sup.Alpha)
 		}
-		twin.refresh()
-		g.from = twin
-		for i := range twin.supports {
-			sup := &twin.supports[i]
-			score, _ := twin.score(sup.x, sup.at)
-			g.startSquare += float64(sup.alpha * score)
+		g.from.refresh()
+		g.startSize = g.from.tally.Reach
+		for i := range g.from.supports {
+			sup := &g.from.supports[i]
+			g.startSquare += float64(sup.Alpha * g.from.Score(sup.Vector))
 		}
 		g.startSquare = max(0, g.startSquare)
-		g.startSize, g.square = twin.size, twin.square
 	}
 	h := newHindsight(s.Spec, g)
 	h.needsReach = true
@@ -56,7 +45,7 @@ type gram struct {
 	from   *KernelLearner // w_s; nil where that is 0
 	index  supportIndex   // of the lessons' vectors
 	x      []Vector
-	at     []place
+	self   []float64 // K(x_i, x_i)
 	alpha  []float64 // α_t·y_t
 	inner  []float64 // g·φ(x_i)
 	start  []float64 // w_s·φ(x_i)
@@ -65,7 +54,6 @@ type gram struct {
 
 	startSquare float64 // ‖w_s‖²
 	startSize   float64 // Σ |α|·√K(x, x) of w_s
-	square      float64 // the greatest ‖x‖²
 	features    int     // of the longest vector
 	total       int     // features of all
 	moves       float64 // Σ |d|·√K(x, x) of all moves
@@ -78,16 +66,15 @@ type gram struct {
 
 func (g *gram) add(x Vector) float64 {
 	x = append(Vector(nil), unlifted(x)...)
-	at := g.kernel.place(x.SquaredNorm())
 	i := len(g.x)
-	g.x, g.at = append(g.x, x), append(g.at, at)
+	g.x, g.self = append(g.x, x), append(g.self, g.kernel.of(x.SquaredNorm()))
 	g.alpha, g.rows = append(g.alpha, 0), append(g.rows, nil)
 	g.index.add(x, i, i+1)
-	g.square, g.features = max(g.square, at.square), max(g.features, len(x))
+	g.features = max(g.features, len(x))
 	g.total, g.keeps = g.total+len(x), false
 	start := 0.0
 	if g.from != nil {
-		start, _ = g.from.score(x, at)
+		start = g.from.Score(x)
 	}
 	g.start = append(g.start, start)
 	g.inner = append(g.inner, 0)
@@ -97,7 +84,7 @@ func (g *gram) add(x Vector) float64 {
 		sum += float64(g.alpha[j] * v)
 	}
 	g.inner[i] = sum
-	return g.kernel.self(at)
+	return g.self[i]
 }
 
 // row returns K(x_i, x_j) for every j. It is valid until the next call.
@@ -115,7 +102,7 @@ func (g *gram) row(i int) []float64 {
 	clear(out)
 	g.index.dot(g.x[i], out)
 	for j, d := range out {
-		out[j] = g.kernel.of(d, g.at[j], g.at[i])
+		out[j] = g.kernel.of(d)
 	}
 	g.spent += n
 	return out
@@ -130,7 +117,7 @@ func (g *gram) move(i int, d float64) {
 		g.inner[j] += float64(d * v)
 	}
 	g.moved++
-	g.moves += float64(math.Abs(d) * math.Sqrt(g.kernel.self(g.at[i])))
+	g.moves += float64(math.Abs(d) * math.Sqrt(g.self[i]))
 	// The first that come are kept: in passes of ever another order that serves as
 	// well as anything, and no row drives out one that is needed sooner. While lessons
 	// are being added a row would be too short for the next.
@@ -166,7 +153,7 @@ func (g *gram) fix(kappa float64) (f fixed) {
 	square, toStart := g.squares()
 	size := 0.0
 	for i, a := range g.alpha {
-		size += float64(math.Abs(a) * math.Sqrt(g.kernel.self(g.at[i])))
+		size += float64(math.Abs(a) * math.Sqrt(g.self[i]))
 	}
 	off := 1 - kappa
 	per := 1 / float64(kappa*kappa)
@@ -197,7 +184,7 @@ func (g *gram) roundings() float64 {
 	if g.from != nil {
 		n += float64(g.from.Len())
 	}
-	return n + float64(float64(g.features)*g.kernel.steepness(max(1, g.square)))
+	return n + float64(float64(g.features)*float64(g.kernel))
 }
 
 func (g *gram) dimensions() int    { return int(min(1e15, g.roundings())) }

@@ -5,13 +5,12 @@ package model
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
 // kernelPlay has a kernel learner learn a stream, from a checkpoint on, and returns
 // what looks back on it, and its mistakes since.
-func kernelPlay(t testing.TB, s KernelSpec, lessons []Lesson, before int) (h *Hindsight, l *KernelLearner, mistakes uint64) {
+func kernelPlay(t testing.TB, s KernelSpec, lessons []Lesson, before int) (h *Hindsight, mistakes uint64) {
 	t.Helper()
 	l, err := NewKernel(s)
 	if err != nil {
@@ -21,7 +20,7 @@ func kernelPlay(t testing.TB, s KernelSpec, lessons []Lesson, before int) (h *Hi
 		l.Learn(e)
 	}
 	h = NewKernelHindsight(s, l)
-	moved := l.Displaced()
+	l.TakeDisplaced()
 	var tally DualTally
 	for _, e := range lessons[before:] {
 		u := l.Learn(e)
@@ -34,9 +33,9 @@ func kernelPlay(t testing.TB, s KernelSpec, lessons []Lesson, before int) (h *Hi
 		h.Add(e)
 	}
 	h.Tally(DualTally{}, tally)
-	h.Displace(l.Displaced() - moved)
+	h.Displace(l.TakeDisplaced())
 	h.Reached(l.Tally().Reach)
-	return h, l, mistakes
+	return h, mistakes
 }
 
 // hostileKernelStream draws lessons that are meant to go wrong: short and long
@@ -74,14 +73,9 @@ func TestNoStreamBreaksAKernelsCeiling(t *testing.T) {
 	for round := range 500 {
 		s := KernelSpec{Spec: randomSpec(rng)}
 		s.Spec.Zero = ZeroUnsure
-		all := slices.Concat(kernels(), unitKernels())
-		s.Kernel = all[rng.IntN(len(all))]
+		s.Kernel = kernels()[rng.IntN(len(kernels()))]
 		if rng.IntN(2) == 0 {
 			s.Budget = 1 + rng.IntN(25)
-			s.Forget = Forgettings()[rng.IntN(4)]
-		}
-		if s.Validate() != nil {
-			s.Forget = ForgetOldest
 		}
 		var lessons []Lesson
 		if rng.IntN(3) == 0 {
@@ -93,10 +87,10 @@ func TestNoStreamBreaksAKernelsCeiling(t *testing.T) {
 		if rng.IntN(3) == 0 {
 			before = rng.IntN(40)
 		}
-		h, l, mistakes := kernelPlay(t, s, lessons, before)
+		h, mistakes := kernelPlay(t, s, lessons, before)
 		c := h.Ceiling()
 		if c.Reason != "" {
-			if c.Reason != "the bound is too great for a number" || s.Kernel.Degree < 5 {
+			if c.Reason != "the bound is too great for a number" || s.Kernel < 5 {
 				t.Fatalf("round %d, %+v: %s", round, s, c.Reason)
 			}
 			refused++
@@ -108,10 +102,10 @@ func TestNoStreamBreaksAKernelsCeiling(t *testing.T) {
 		if c.Mistakes < uint64(len(lessons)-before) {
 			telling++
 		}
-		if l.Displaced() > 0 {
+		if h.displaced > 0 {
 			displaced++
 		}
-		if before > 0 && l.Len() > 0 {
+		if before > 0 && h.startNorm > 0 {
 			began++
 		}
 	}
@@ -121,24 +115,24 @@ func TestNoStreamBreaksAKernelsCeiling(t *testing.T) {
 }
 
 // TestTheKernelSearchIsThatOverTheMap: for d = 2 the bound, its gap apart, is that of
-// the linear search over QuadraticKernel, and so are R, D and what lies between.
+// the linear search over the map, and so are R, D and what lies between.
 func TestTheKernelSearchIsThatOverTheMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(101, 101))
 	closed := 0
 	for round := range 60 {
-		s := KernelSpec{Spec: randomSpec(rng), Kernel: Kernel{Kind: KernelPolynomial, Degree: 2}}
+		s := KernelSpec{Spec: randomSpec(rng), Kernel: Kernel(2)}
 		lessons := kernelStream(rng, 70)
 		before := 30 * (round % 2)
 		w := NewWeights(0)
 		mapped := mustLearn(t, s.Spec, w)
 		for _, e := range lessons[:before] {
-			mapped.Learn(Lesson{QuadraticKernel(e.Vector), e.Label, e.Weight})
+			mapped.Learn(Lesson{squares(e.Vector), e.Label, e.Weight})
 		}
-		h, _, _ := kernelPlay(t, s, lessons, before)
+		h, _ := kernelPlay(t, s, lessons, before)
 		h.Tally(DualTally{}, DualTally{}) // as the linear one
 		flat := NewHindsight(s.Spec, w)
 		for _, e := range lessons[before:] {
-			flat.Add(Lesson{QuadraticKernel(e.Vector), e.Label, e.Weight})
+			flat.Add(Lesson{squares(e.Vector), e.Label, e.Weight})
 		}
 		a, b := h.Ceiling(), flat.Ceiling()
 		if a.Reason != "" || b.Reason != "" {
@@ -165,10 +159,10 @@ func TestTheKernelSearchIsThatOverTheMap(t *testing.T) {
 // holds and says by its gap how far it came.
 func TestTheGramCacheChangesNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(102, 102))
-	s := KernelSpec{Spec: DefaultSpec(), Kernel: Kernel{Kind: KernelPolynomial, Degree: 2, Normalised: true}}
+	s := KernelSpec{Spec: DefaultSpec(), Kernel: Kernel(2)}
 	lessons := kernelStream(rng, 150)
 	ask := func(most, work int) (Ceiling, uint64, *gram) {
-		h, _, mistakes := kernelPlay(t, s, lessons, 0)
+		h, mistakes := kernelPlay(t, s, lessons, 0)
 		g := h.space.(*gram)
 		g.most, g.work = most, work
 		c := h.Ceiling()
@@ -196,9 +190,9 @@ func TestTheGramCacheChangesNothing(t *testing.T) {
 // in the end is about what it is when asked for once.
 func TestKernelCeilingsComeInPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(103, 103))
-	s := KernelSpec{Spec: DefaultSpec(), Kernel: Kernel{Kind: KernelGaussian, Gamma: 0.5}}
+	s := KernelSpec{Spec: DefaultSpec(), Kernel: Kernel(3)}
 	lessons := kernelStream(rng, 160)
-	once, _, _ := kernelPlay(t, s, lessons, 0)
+	once, _ := kernelPlay(t, s, lessons, 0)
 	once.Tally(DualTally{}, DualTally{})
 	l, err := NewKernel(s)
 	if err != nil {
@@ -234,7 +228,7 @@ func TestKernelCeilingsComeInPieces(t *testing.T) {
 }
 
 func TestWhereAKernelHasNoCeiling(t *testing.T) {
-	s := KernelSpec{Spec: DefaultSpec(), Kernel: Kernel{Kind: KernelPolynomial, Degree: 16}}
+	s := KernelSpec{Spec: DefaultSpec(), Kernel: Kernel(16)}
 	fine := Lesson{Vector{{5, 1}}, Important, 1}
 	for name, spoil := range map[string]func(*Hindsight){
 		"never told":  func(h *Hindsight) {},
@@ -250,7 +244,7 @@ func TestWhereAKernelHasNoCeiling(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	s.Kernel.Degree = 0
+	s.Kernel = 0
 	if c := NewKernelHindsight(s, nil).Ceiling(); c.Reason == "" {
 		t.Errorf("of no kernel: %+v", c)
 	}
@@ -258,16 +252,13 @@ func TestWhereAKernelHasNoCeiling(t *testing.T) {
 
 // FuzzKernelCeiling: no bytes make a stream whose mistakes are above its ceiling.
 func FuzzKernelCeiling(f *testing.F) {
-	f.Add([]byte("the quick brown fox jumps over the lazy dog"), uint8(0), uint8(3), uint8(0))
-	f.Add([]byte{0, 255, 1, 254, 2, 253, 3, 252, 4, 251, 128, 127, 9, 9, 9, 9}, uint8(7), uint8(1), uint8(3))
-	f.Add([]byte("700"), uint8(7), uint8(1), uint8(3)) // ends in the midst of a lesson
-	f.Fuzz(func(t *testing.T, data []byte, kind, budget, forget uint8) {
+	f.Add([]byte("the quick brown fox jumps over the lazy dog"), uint8(0), uint8(3))
+	f.Add([]byte{0, 255, 1, 254, 2, 253, 3, 252, 4, 251, 128, 127, 9, 9, 9, 9}, uint8(7), uint8(1))
+	f.Add([]byte("700"), uint8(7), uint8(1)) // ends in the midst of a lesson
+	f.Fuzz(func(t *testing.T, data []byte, kind, budget uint8) {
 		rng := rand.New(rand.NewPCG(uint64(kind), uint64(budget)))
-		s := KernelSpec{Spec: randomSpec(rng), Budget: int(budget % 20), Forget: Forgettings()[forget%4]}
-		all := slices.Concat(kernels(), unitKernels())
-		if s.Kernel = all[int(kind)%len(all)]; s.Validate() != nil {
-			s.Forget = ForgetWeakest
-		}
+		s := KernelSpec{Spec: randomSpec(rng), Budget: int(budget % 20)}
+		s.Kernel = kernels()[int(kind)%len(kernels())]
 		var lessons []Lesson
 		for len(data) >= 3 && len(lessons) < 60 {
 			e := Lesson{nil, Label(2*int8(data[0]&1) - 1), 1 + float64(data[0]>>4)}
@@ -277,7 +268,7 @@ func FuzzKernelCeiling(f *testing.F) {
 			}
 			lessons, data = append(lessons, e), data[min(1+n, len(data)):]
 		}
-		h, _, mistakes := kernelPlay(t, s, lessons, len(lessons)/4)
+		h, mistakes := kernelPlay(t, s, lessons, len(lessons)/4)
 		if c := h.Ceiling(); c.Reason == "" && c.Mistakes < mistakes {
 			t.Fatalf("%+v: %d mistakes, %+v", s, mistakes, c)
 		}
@@ -296,7 +287,7 @@ func TestAScoreComesApart(t *testing.T) {
 		w := NewWeights(0)
 		plain := mustLearn(t, DefaultSpec(), w)
 		for _, e := range kernelStream(rng, 120) {
-			x := Lift(e.Vector, 0.3)
+			x := lift(e.Vector, 0.3)
 			got, rest := l.Weigh(x)
 			if score := l.Score(x); math.Abs(got.Dot(x)-score) > 1e-9*(1+math.Abs(score)) || rest != 0 {
 				t.Fatalf("%+v: the parts add up to %v, the score is %v", k, got.Dot(x), score)
@@ -306,10 +297,10 @@ func TestAScoreComesApart(t *testing.T) {
 				t.Fatalf("%+v: the parts and the rest add up to %v, the score is %v", k, sum, l.Score(x))
 			}
 			l.Learn(e)
-			plain.Learn(Lesson{Lift(e.Vector, 1), e.Label, e.Weight})
+			plain.Learn(Lesson{lift(e.Vector, 1), e.Label, e.Weight})
 		}
 		alone := l.Alone()
-		if k.Kind == KernelPolynomial && k.Degree == 1 && !k.Normalised {
+		if k == 1 {
 			for _, f := range w.Sorted() {
 				if got := alone.Get(f.Index); math.Abs(got-f.Value) > 1e-9 {
 					t.Errorf("feature %v weighs %v, the linear learner's %v", f.Index, got, f.Value)

@@ -231,7 +231,7 @@ func (h *Hindsight) Reached(size float64) {
 	h.reach = max(h.reach, size)
 }
 
-// Obey says that the learner was kept to these rules from the start on (NewObedient).
+// Obey says that the learner was kept to these rules from the start on (NewLinear).
 // Every ceiling then comes from a u that obeys them, and no projection takes w further
 // from such a u. Call it before the first Add.
 //

@@ -26,9 +26,9 @@ const (
 	fewSupports = 64 // below so many nothing is common
 )
 
-// dot adds x·x_s to out[s] for every slot s that shares a feature with x, and returns
-// how many products that took. Each out[s] is summed in feature order.
-func (n *supportIndex) dot(x Vector, out []float64) (products uint64) {
+// dot adds x·x_s to out[s] for every slot s that shares a feature with x. Each out[s] is
+// summed in feature order.
+func (n *supportIndex) dot(x Vector, out []float64) {
 	for _, f := range x {
 		at, ok := n.names.Lookup(f.Index)
 		if !ok {
@@ -41,16 +41,30 @@ func (n *supportIndex) dot(x Vector, out []float64) (products uint64) {
 			for i, v := range column {
 				part[i] += float64(f.Value * v)
 			}
-			products += uint64(len(column))
 			continue
 		}
 		values := p.values
 		for i, s := range p.slots {
 			out[s] += float64(f.Value * values[i])
 		}
-		products += uint64(len(values))
 	}
-	return products
+}
+
+// sum returns Σ pull[s]·x_s over the supports' values of one feature. Rare features
+// are added up in the order in which their supports are listed.
+func (n *supportIndex) sum(i Index, pull []float64) (sum float64) {
+	at, ok := n.names.Lookup(i)
+	if !ok {
+		return 0
+	}
+	p := &n.lists[int(at)]
+	for slot, v := range p.column {
+		sum += float64(pull[slot] * v)
+	}
+	for j, slot := range p.slots {
+		sum += float64(pull[slot] * p.values[j])
+	}
+	return sum
 }
 
 // add enters the support in a slot; there are slots of them.

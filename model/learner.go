@@ -77,19 +77,8 @@ type Update struct {
 	// not change.
 	Step float64
 	// Projected is how far the step was followed by a projection onto rules, in
-	// Euclidean norm; see NewObedient.
+	// Euclidean norm; see NewLinear.
 	Projected float64
-}
-
-// Learner is an online linear classifier. Implementations are deterministic and
-// not safe for concurrent use.
-type Learner interface {
-	// Score returns w·x. It changes nothing.
-	Score(Vector) float64
-	// Learn scores the lesson with the weights as they are, then updates them.
-	Learn(Lesson) Update
-	// Weights returns w itself, not a copy. The learner goes on using it.
-	Weights() *Weights
 }
 
 // Kind names a learner.
@@ -157,14 +146,6 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-// New builds the learner of s on top of w, which it owns from then on.
-func New(s Spec, w *Weights) (Learner, error) {
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
-	return &linear{w: w, spec: s}, nil
-}
-
 // Update returns what a learner of s does with a lesson whose vector has that score
 // and squared norm. The caller takes the step. Only passive-aggressive learners use
 // the norm.
@@ -181,51 +162,49 @@ func (s Spec) Update(label Label, weight, score, squaredNorm float64) Update {
 	return u
 }
 
-// linear is every learner over explicit weights.
-type linear struct {
-	w        *Weights
-	spec     Spec
-	products uint64 // see Operations
+// Linear is a learner over explicit weights. Deterministic; not safe for concurrent use.
+type Linear struct {
+	w     *Weights
+	spec  Spec
+	rules *Rules
 }
 
-func (l *linear) Score(x Vector) float64 { return l.w.Dot(x) }
-func (l *linear) Weights() *Weights      { return l.w }
-
-// LearnAt is l.Learn of a lesson whose vector may have been scored before; at are its slots
-// in l's weights, nil if they are not known.
-func LearnAt(l Learner, e Lesson, at *Slots) Update {
-	if p, ok := l.(interface{ learnAt(Lesson, *Slots) Update }); ok && at != nil {
-		return p.learnAt(e, at)
+// NewLinear builds the learner of s on top of w, which it owns from then on. It keeps w to
+// the rules, nil being none: it projects w after every lesson that moves it
+// (Update.Projected). It does not project w at the start; see Rules.Project.
+func NewLinear(s Spec, w *Weights, rules *Rules) (*Linear, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
 	}
-	return l.Learn(e)
+	return &Linear{w: w, spec: s, rules: rules}, nil
 }
+
+// Score returns w·x. It changes nothing.
+func (l *Linear) Score(x Vector) float64 { return l.w.Dot(x) }
+
+// Weights returns w itself, not a copy. The learner goes on using it.
+func (l *Linear) Weights() *Weights { return l.w }
 
 // Learn scores the lesson before any step, then takes the step. O(len(x)) time.
-func (l *linear) Learn(e Lesson) Update {
-	return l.learn(e, l.w.Dot, l.w.Add)
-}
+func (l *Linear) Learn(e Lesson) Update { return l.LearnAt(e, nil) }
 
-func (l *linear) learnAt(e Lesson, at *Slots) Update {
-	return l.learn(e,
-		func(x Vector) float64 { return l.w.DotAt(x, at) },
-		func(a float64, x Vector) { l.w.AddAt(a, x, at, false) })
-}
-
-// learn is Learn with Dot and Add of the weights.
-func (l *linear) learn(e Lesson, dot func(Vector) float64, add func(float64, Vector)) Update {
-	norm, n := 0.0, uint64(len(e.Vector))
-	l.products += n
+// LearnAt is Learn of a lesson whose vector may have been scored before; at are its slots
+// in w; nil: nobody knows them.
+func (l *Linear) LearnAt(e Lesson, at *Slots) Update {
+	if at == nil {
+		at = &Slots{}
+	}
+	norm := 0.0
 	if l.spec.Passive() {
 		norm = e.Vector.SquaredNorm()
-		l.products += n
 	}
-	u := l.spec.Update(e.Label, e.Weight, dot(e.Vector), norm)
+	u := l.spec.Update(e.Label, e.Weight, l.w.DotAt(e.Vector, at), norm)
 	if len(e.Vector) == 0 {
 		u.Step = 0 // there is nothing to move
 	}
 	if u.Step != 0 {
-		add(u.Step, e.Vector)
-		l.products += n
+		l.w.AddAt(u.Step, e.Vector, at, false)
+		u.Projected = l.rules.Project(l.w)
 	}
 	return u
 }

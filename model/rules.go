@@ -223,39 +223,6 @@ func (r *Rules) slip(w float64) float64 {
 	return float64(float64(16*(n+8)*roundoff)*reach) * math.Sqrt(follow)
 }
 
-// obedient is linear kept to rules.
-type obedient struct {
-	linear
-	rules *Rules
-}
-
-// NewObedient builds the learner of s on top of w, which it owns from then on, and
-// keeps w to the rules: it projects w after every lesson that moves it
-// (Update.Projected). It does not project w at the start; see Rules.Project.
-func NewObedient(s Spec, w *Weights, rules *Rules) (Learner, error) {
-	if rules.Len() == 0 {
-		return New(s, w)
-	}
-	if err := s.Validate(); err != nil {
-		return nil, err
-	}
-	return &obedient{linear{w: w, spec: s}, rules}, nil
-}
-
-// Learn is linear's, and the projection after it.
-func (o *obedient) Learn(e Lesson) Update { return o.projected(o.linear.Learn(e)) }
-
-func (o *obedient) learnAt(e Lesson, at *Slots) Update {
-	return o.projected(o.linear.learnAt(e, at))
-}
-
-func (o *obedient) projected(u Update) Update {
-	if u.Step != 0 {
-		u.Projected = o.rules.Project(o.w)
-	}
-	return u
-}
-
 // Equal reports whether two sets of rules are the same.
 func (r *Rules) Equal(other *Rules) bool {
 	if r.Len() == 0 || other.Len() == 0 {

@@ -272,7 +272,7 @@ func TestRulesThatAreNone(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := NewObedient(Spec{}, NewWeights(0), mustRules(t, []Rule{{5, 1, 1, Important}})); err == nil {
+	if _, err := NewLinear(Spec{}, NewWeights(0), mustRules(t, []Rule{{5, 1, 1, Important}})); err == nil {
 		t.Error("a learner of no kind was built")
 	}
 	var none *Rules

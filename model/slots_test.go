@@ -126,11 +126,11 @@ func TestLearningBySlotsIsLearning(t *testing.T) {
 	}
 	for _, r := range []*Rules{nil, rules} {
 		fast, slow := NewWeights(0), NewWeights(0)
-		learner, err := NewObedient(DefaultSpec(), fast, r)
+		learner, err := NewLinear(DefaultSpec(), fast, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		twin, err := NewObedient(DefaultSpec(), slow, r)
+		twin, err := NewLinear(DefaultSpec(), slow, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestLearningBySlotsIsLearning(t *testing.T) {
 				t.Fatalf("a score by slots is %v, want %v", fast.DotAt(k.x, &k.at), slow.Dot(k.x))
 			}
 			e := Lesson{Vector: k.x, Label: Label(2*rng.IntN(2) - 1), Weight: 1}
-			if got, want := LearnAt(learner, e, &k.at), twin.Learn(e); got != want {
+			if got, want := learner.LearnAt(e, &k.at), twin.Learn(e); got != want {
 				t.Fatalf("by slots a lesson does %+v, want %+v", got, want)
 			}
 		}

@@ -93,7 +93,7 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 	t.Helper()
 	w := NewWeights(0)
 	rules.Project(w)
-	l, err := NewObedient(spec, w, rules)
+	l, err := NewLinear(spec, w, rules)
 	if err != nil {
 		t.Fatal(err)
 	}

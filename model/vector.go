@@ -69,19 +69,6 @@ func (v Vector) SquaredNorm() float64 {
 	return sum
 }
 
-// Normalised returns v/‖v‖, or v itself where that is no number. O(len(v)) time.
-func (v Vector) Normalised() Vector {
-	norm := math.Sqrt(v.SquaredNorm())
-	if !(norm > 0 && norm <= math.MaxFloat64) {
-		return v
-	}
-	out := make(Vector, len(v))
-	for i, f := range v {
-		out[i] = Feature{f.Index, f.Value / norm}
-	}
-	return out
-}
-
 // Dot returns a·b, summed in feature order. O(len(a) + len(b)) time.
 func Dot(a, b Vector) float64 {
 	sum := 0.0

@@ -84,13 +84,11 @@ func digestSupports(h hash.Hash, st *State) {
 	tally, err := rowEncoding.Marshal(st.Account.Kernel)
 	must(err)
 	h.Write(tally)
-	for _, table := range []rows{st.Supports, st.Coefficients} {
-		for _, key := range table.Keys() {
-			row.Reset()
-			must(table.encodeForDigest(&row, key))
-			h.Write([]byte(key))
-			h.Write(row.Bytes())
-		}
+	for _, key := range st.Supports.Keys() {
+		row.Reset()
+		must(rows(st.Supports).encodeForDigest(&row, key))
+		h.Write([]byte(key))
+		h.Write(row.Bytes())
 	}
 }
 

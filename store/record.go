@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/hinged/hinged/model"
 )
@@ -18,19 +17,23 @@ import (
 // a State from nothing. Its items stand in strictly ascending order of (table,
 // key):
 //
-//	row      table byte, uvarint length of the key, the key, uvarint n, value
-//	         (n is 0 for a deleted row, else the length of value plus 1)
-//	weights  byte 2, uvarint count, count × (index, value), 8 bytes each; or, in a checkpoint,
-//	         byte 2, byte 0, count, size, 4 bytes each, and size bytes (recordweights.go)
-//	gone     byte 3, uvarint count, count × index, 8 bytes each
+//	table byte, uvarint length of the key, the key, uvarint n, value
+//	(n is 0 for a deleted row, else the length of value plus 1)
 //
-// Fixed-size numbers are big endian; the value of a weight is its Float64bits.
+// The value of a row is CBOR, that of an entry of a Ring is described there. Weights, and
+// those that were deleted, have one item each, without a key, whose value is
+//
+//	uvarint count, count × uvarint (by how much the index is greater than the one
+//	before, or than 0), and for weights count × 8 bytes (Float64bits, big endian)
+//
+// Indices are hashes of 38 bits: in 100,000 of them the difference of two takes four bytes or
+// fewer. Values stand together so that a compressor finds equal ones: all features that one
+// message has alone share a value.
 
 // recordWriter builds records.
 type recordWriter struct {
 	buf   []byte
 	value bytes.Buffer
-	seen  *seenValues // nil: not needed yet
 }
 
 // row appends the row of t at key, or, where there is none, its deletion.
@@ -51,6 +54,26 @@ func (w *recordWriter) account(a Account) {
 	w.item(accountRow, "", true)
 }
 
+// weights appends v, which ascends, unless it is empty: the values of weights, or, of
+// weightsGone, the indices.
+func (w *recordWriter) weights(id tableID, v model.Vector) {
+	if len(v) == 0 {
+		return
+	}
+	w.value.Reset()
+	b := binary.AppendUvarint(w.value.AvailableBuffer(), uint64(len(v)))
+	last := model.Index(0)
+	for _, f := range v {
+		b = binary.AppendUvarint(b, uint64(f.Index-last))
+		last = f.Index
+	}
+	for i := 0; id == weights && i < len(v); i++ {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(v[i].Value))
+	}
+	w.value.Write(b)
+	w.item(id, "", true)
+}
+
 func (w *recordWriter) item(id tableID, key string, present bool) {
 	w.buf = append(w.buf, byte(id))
 	w.buf = binary.AppendUvarint(w.buf, uint64(len(key)))
@@ -63,17 +86,6 @@ func (w *recordWriter) item(id tableID, key string, present bool) {
 	w.buf = append(w.buf, w.value.Bytes()...)
 }
 
-// plainWeights appends the values of v, which ascends. A commit writes its weights so, since
-// most of them were in the commit before: so they compress better in a snapshot.
-func (w *recordWriter) plainWeights(v model.Vector) {
-	w.buf = append(w.buf, byte(weights))
-	w.buf = binary.AppendUvarint(w.buf, uint64(len(v)))
-	for _, f := range v {
-		w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(f.Index))
-		w.buf = binary.BigEndian.AppendUint64(w.buf, math.Float64bits(f.Value))
-	}
-}
-
 // Changes appends to dst the record of all that changed in s since its last
 // commit.
 func (s *State) Changes(dst []byte) ([]byte, error) {
@@ -82,27 +94,16 @@ func (s *State) Changes(dst []byte) ([]byte, error) {
 	}
 	w := recordWriter{buf: dst}
 	w.account(s.Account)
-	touched := s.Weights.Marked()
-	set := make(model.Vector, 0, len(touched))
-	var gone []model.Index
-	for _, i := range touched {
+	var set, gone model.Vector
+	for _, i := range s.Weights.Marked() {
 		if v, ok := s.Weights.Lookup(i); ok {
 			set = append(set, model.Feature{Index: i, Value: v})
 		} else {
-			gone = append(gone, i)
+			gone = append(gone, model.Feature{Index: i})
 		}
 	}
-	w.buf = slices.Grow(w.buf, 16*len(set)+8*len(gone)+32)
-	if len(set) > 0 {
-		w.plainWeights(set)
-	}
-	if len(gone) > 0 {
-		w.buf = append(w.buf, byte(weightsGone))
-		w.buf = binary.AppendUvarint(w.buf, uint64(len(gone)))
-		for _, i := range gone {
-			w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(i))
-		}
-	}
+	w.weights(weights, set)
+	w.weights(weightsGone, gone)
 	for _, t := range s.tables() {
 		for _, key := range t.rows.dirtyKeys() {
 			if err := w.row(t, key); err != nil {
@@ -113,9 +114,52 @@ func (s *State) Changes(dst []byte) ([]byte, error) {
 	return w.buf, nil
 }
 
+// mostWeight is the most bytes that a weight takes in a record.
+const mostWeight = binary.MaxVarintLen64 + 8
+
+// Records hands the records that build s from nothing to emit, in order, each
+// at most most bytes unless one row is larger. emit must not keep
+// them. It returns how many rows they hold.
+func (s *State) Records(most int, emit func(record []byte) error) (Tally, error) {
+	var w recordWriter
+	rows := Tally{accountRow: 1}
+	// cut emits what stands before end in a record of its own.
+	cut := func(end int) error {
+		err := emit(w.buf[:end])
+		w.buf = append(w.buf[:0], w.buf[end:]...)
+		return err
+	}
+	w.account(s.Account)
+	for all := s.Weights.Sorted(); len(all) > 0; {
+		n := min(len(all), max((most-len(w.buf)-mostWeight)/mostWeight, 1))
+		w.weights(weights, all[:n])
+		rows[weights] += uint64(n)
+		if all = all[n:]; len(all) > 0 {
+			if err := cut(len(w.buf)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, t := range s.tables() {
+		for _, key := range t.rows.Keys() {
+			before := len(w.buf)
+			if err := w.row(t, key); err != nil {
+				return nil, err
+			}
+			rows[t.id]++
+			if len(w.buf) > most && before > 0 {
+				if err := cut(before); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return rows, cut(len(w.buf))
+}
+
 // MessagesIn hands the keys of the messages that a record has rows of to fn.
 func MessagesIn(record []byte, fn func(MessageKey)) error {
-	r := recordReader{record: record}
+	r := recordReader{rest: record}
 	for {
 		it, ok, err := r.next()
 		if err != nil || !ok {
@@ -141,174 +185,136 @@ func (t Tally) Rows() (rows uint64) {
 	return rows
 }
 
-var errRecordShort = errors.New("record ends within an item")
+var (
+	errRecordShort = errors.New("record ends within an item")
+	errNumber      = errors.New("record holds a malformed number")
+	errWeight      = errors.New("weights are malformed")
+)
 
 // recordReader takes a record apart.
 type recordReader struct {
-	record []byte
-	at     int
-	table  tableID // of the item before, whose key lies from keyAt to keyEnd
-	keyAt  int
-	keyEnd int
-	begun  bool
+	rest  []byte
+	last  item // the item before
+	begun bool
 }
 
 // item is one item of a record. What it points to is shared with the record.
 type item struct {
 	table   tableID
 	key     []byte
-	value   []byte // row: its encoding; weights: as they stand there; gone: the indices
-	count   uint64 // of weights
+	value   []byte
 	deleted bool
-	packed  bool // the weights are in the form of recordweights.go
 }
 
 // next returns the next item, or ok false at the end of the record.
 func (r *recordReader) next() (it item, ok bool, err error) {
-	if r.at == len(r.record) {
+	if len(r.rest) == 0 {
 		return item{}, false, nil
 	}
-	it.table = tableID(r.record[r.at])
-	r.at++
-	var size uint64
-	keyAt, keyEnd := r.at, r.at
-	switch it.table {
-	case weights, weightsGone:
-		if size, err = r.weightsHead(&it); err != nil {
+	it.table = tableID(r.rest[0])
+	r.rest = r.rest[1:]
+	size, err := uvarint(&r.rest)
+	if err != nil {
+		return item{}, false, err
+	}
+	if it.key, err = r.take(size); err != nil {
+		return item{}, false, err
+	}
+	if size, err = uvarint(&r.rest); err != nil {
+		return item{}, false, err
+	}
+	if it.deleted = size == 0; !it.deleted {
+		if it.value, err = r.take(size - 1); err != nil {
 			return item{}, false, err
-		}
-	default:
-		n, err := r.uvarint()
-		if err != nil {
-			return item{}, false, err
-		}
-		if n > r.left() {
-			return item{}, false, errRecordShort
-		}
-		keyAt, keyEnd = r.at, r.at+int(n)
-		r.at = keyEnd
-		it.key = r.record[keyAt:keyEnd]
-		if size, err = r.uvarint(); err != nil {
-			return item{}, false, err
-		}
-		if size == 0 {
-			it.deleted = true
-		} else {
-			size--
 		}
 	}
-	if size > r.left() {
-		return item{}, false, errRecordShort
-	}
-	it.value = r.record[r.at : r.at+int(size)]
-	r.at += int(size)
-	if r.begun && (it.table < r.table || it.table == r.table && !ascends(r.record[r.keyAt:r.keyEnd], it.key)) {
+	if r.begun && (it.table < r.last.table || it.table == r.last.table && bytes.Compare(it.key, r.last.key) <= 0) {
 		return item{}, false, fmt.Errorf("item of table %d is out of order", it.table)
 	}
-	r.table, r.keyAt, r.keyEnd, r.begun = it.table, keyAt, keyEnd, true
+	r.last, r.begun = it, true
 	return it, true, nil
 }
 
-// weightsHead reads how many weights an item has and in which form, and returns how many bytes
-// they take.
-func (r *recordReader) weightsHead(it *item) (size uint64, err error) {
-	if it.count, err = r.uvarint(); err != nil {
-		return 0, err
+// take cuts n bytes off the front.
+func (r *recordReader) take(n uint64) ([]byte, error) {
+	if n > uint64(len(r.rest)) {
+		return nil, errRecordShort
 	}
-	if it.count == 0 && it.table == weights {
-		it.packed = true
-		it.count, size, err = r.packedHead()
-		return size, err
-	}
-	width := uint64(16)
-	if it.table == weightsGone {
-		width = 8
-	}
-	if it.count == 0 || it.count > r.left()/width {
-		return 0, fmt.Errorf("%w: %d weights announced, %d bytes left", errRecordShort, it.count, r.left())
-	}
-	return it.count * width, nil
+	taken := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return taken, nil
 }
 
-func (r *recordReader) left() uint64 { return uint64(len(r.record) - r.at) }
-
-// uvarint reads a number in its shortest form.
-func (r *recordReader) uvarint() (uint64, error) {
-	if r.at < len(r.record) && r.record[r.at] < 0x80 {
-		r.at++
-		return uint64(r.record[r.at-1]), nil
+// uvarint cuts a number in its shortest form off the front.
+func uvarint(rest *[]byte) (uint64, error) {
+	v, n := binary.Uvarint(*rest)
+	if n <= 0 || n > 1 && (*rest)[n-1] == 0 {
+		return 0, errNumber
 	}
-	v, n := binary.Uvarint(r.record[r.at:])
-	if n <= 0 || n > 1 && r.record[r.at+n-1] == 0 {
-		return 0, errors.New("record holds a malformed number")
-	}
-	r.at += n
+	*rest = (*rest)[n:]
 	return v, nil
 }
 
 // Apply makes the changes of a record to s, which is left half changed if the
-// record is malformed. Rows that it sets are not dirty. seen, if not nil,
-// counts what was set and forbids deletions, which have no place in a
-// checkpoint.
-func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true, nil) }
+// record is malformed. Rows that it sets are not dirty; they are decoded when somebody asks for
+// them, see Err. seen, if not nil, counts what was set and forbids deletions, which have no place
+// in a checkpoint.
+func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true) }
 
 // Redo is Apply for one of several redo records. Each has the account's row; only that of
 // the last is read.
-func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last, nil) }
-
-// Err returns why a row that Pack has kept could not be decoded, if there was one that
-// somebody asked for. Such a state can't be committed.
-func (s *State) Err() error {
-	for _, t := range s.tables() {
-		if err := t.rows.err(); err != nil {
-			return fmt.Errorf("decoding a row of %s: %w", t.name, err)
-		}
-	}
-	return nil
-}
-
-// Check decodes every row that Pack has kept, and returns Err.
-func (s *State) Check() error {
-	for _, t := range s.tables() {
-		t.rows.check()
-	}
-	return s.Err()
-}
+func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last) }
 
 // apply makes the changes of a record, that of the account's row only if account says so.
-// Rows are kept in pack, if it is not nil.
-func (s *State) apply(record []byte, seen Tally, account bool, pack *[]byte) error {
-	a := applying{recordReader: recordReader{record: record}, tables: s.tables(), pack: pack}
+func (s *State) apply(record []byte, seen Tally, account bool) error {
+	r, owned, tables := recordReader{rest: record}, false, s.tables()
 	for {
-		a.from = a.at
-		it, ok, err := a.next()
+		if !owned && len(r.rest) > 0 && tableID(r.rest[0]) > weightsGone {
+			r.rest, owned = bytes.Clone(r.rest), true // tables keep the values
+		}
+		it, ok, err := r.next()
 		if err != nil || !ok {
 			return err
 		}
 		if seen != nil && (it.deleted || it.table == weightsGone) {
 			return fmt.Errorf("checkpoint deletes from table %d", it.table)
 		}
-		rows := uint64(1)
+		count := uint64(1)
 		switch it.table {
 		case weights, weightsGone:
-			rows = it.count
-			err = s.applyWeights(it)
+			count, err = s.applyWeights(it)
 		case accountRow:
 			if account {
 				err = s.applyAccount(it)
 			}
 		default:
-			if err = a.row(it); err == nil {
-				rows += a.run(it.table)
+			for len(tables) > 1 && tables[0].id < it.table { // both ascend
+				tables = tables[1:]
 			}
+			err = tables[0].apply(it)
 		}
 		if err != nil {
 			return err
 		}
 		if seen != nil {
-			seen[it.table] += rows
+			seen[it.table] += count
 		}
 	}
+}
+
+// apply sets or deletes a row.
+func (t table) apply(it item) error {
+	if t.id != it.table {
+		return fmt.Errorf("record names table %d, which this version does not know", it.table)
+	}
+	if it.deleted {
+		t.rows.drop(string(it.key))
+		return nil
+	}
+	if err := t.rows.load(it.key, it.value); err != nil {
+		return fmt.Errorf("decoding a row of %s: %w", t.name, err)
+	}
+	return nil
 }
 
 func (s *State) applyAccount(it item) error {
@@ -322,26 +328,58 @@ func (s *State) applyAccount(it item) error {
 	return nil
 }
 
-func (s *State) applyWeights(it item) error {
-	if it.packed {
-		return s.applyPackedWeights(it)
+// applyWeights sets weights, or deletes them, and returns how many.
+func (s *State) applyWeights(it item) (count uint64, err error) {
+	indices, size := it.value, 0
+	if count, err = uvarint(&indices); err != nil {
+		return 0, err
 	}
-	width := 16
-	if it.table == weightsGone {
-		width = 8
+	if it.table == weights {
+		size = 8
 	}
-	last := model.Index(0)
-	for at := 0; at < len(it.value); at += width {
-		i := model.Index(binary.BigEndian.Uint64(it.value[at:]))
-		if i <= last || i >= indexEnd {
-			return fmt.Errorf("weight %#x is out of order", uint64(i))
+	values := len(indices) - size*int(count)
+	if count == 0 || count > uint64(len(indices)) || values < 0 || len(it.key) > 0 {
+		return 0, errWeight
+	}
+	indices, rest := indices[:values], indices[values:]
+	last := uint64(0)
+	for range count {
+		d, n := binary.Uvarint(indices)
+		if n <= 0 || d == 0 || d >= indexEnd-last {
+			return 0, errWeight
 		}
-		last = i
+		last, indices = last+d, indices[n:]
 		if it.table == weightsGone {
-			s.Weights.Delete(i)
+			s.Weights.Delete(model.Index(last))
 			continue
 		}
-		s.Weights.Set(i, math.Float64frombits(binary.BigEndian.Uint64(it.value[at+8:])))
+		s.Weights.Set(model.Index(last), math.Float64frombits(binary.BigEndian.Uint64(rest)))
+		rest = rest[8:]
+	}
+	if len(indices) > 0 {
+		return 0, errWeight
+	}
+	return count, nil
+}
+
+// indexEnd is above every index.
+const indexEnd = 1 << model.IndexBits
+
+// Err returns why a row that was loaded could not be decoded, if there was one that
+// somebody asked for. Such a state can't be committed.
+func (s *State) Err() error {
+	for _, t := range s.tables() {
+		if err := t.rows.err(); err != nil {
+			return fmt.Errorf("decoding a row of %s: %w", t.name, err)
+		}
 	}
 	return nil
+}
+
+// Check decodes every row that was loaded, and returns Err.
+func (s *State) Check() error {
+	for _, t := range s.tables() {
+		t.rows.check()
+	}
+	return s.Err()
 }

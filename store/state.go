@@ -4,7 +4,6 @@ package store
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/hinged/hinged/model"
 )
@@ -29,8 +28,6 @@ type State struct {
 	Recent   *Ring               // the last of all scores
 	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
 	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
-	// Coefficients has a row for each of Supports, under the same key.
-	Coefficients *Table[Coefficient]
 	// Window are the last lessons of a dual learner, by number, 8 bytes big endian
 	// (WindowKey), without gaps up to Account.WindowNext. Their vectors are those of
 	// their messages.
@@ -38,14 +35,8 @@ type State struct {
 	// Prior has one row, under PriorKey, where learning began with weights of others.
 	Prior *Table[Prior]
 
-	// Summarise, if not nil, makes the summary that Fold returns. All rows lie packed when it
-	// is called. See TakeSummary.
-	Summarise func() []byte
-
 	at      Position
 	account []byte // the account row as last stored, encoded
-	packed  []byte // see Pack
-	summary []byte // see TakeSummary
 }
 
 // Position says which commit a State stands at, so that a commit writes at
@@ -65,42 +56,24 @@ type Position struct {
 
 // NewState returns the state of an account that has seen nothing.
 func NewState() *State {
-	s := &State{
-		Weights:      model.NewWeights(0),
-		Senders:      newTable[Sender](),
-		Threads:      newTable[Thread](),
-		IDs:          newTable[KnownID](),
-		Messages:     newTable[Message](),
-		Places:       newTable[Place](),
-		Boxes:        newTable[Mailbox](),
-		Ledger:       newTable[LedgerEntry](),
-		Refusals:     newTable[Refusal](),
-		Labelled:     new(Ring),
-		Recent:       new(Ring),
-		Early:        newTable[Early](),
-		Supports:     newTable[Support](),
-		Coefficients: newTable[Coefficient](),
-		Window:       newTable[Windowed](),
-		Prior:        newTable[Prior](),
-		at:           Position{Journal: 1, Lesson: 1},
+	return &State{
+		Weights:  model.NewWeights(0),
+		Senders:  newTable[Sender](),
+		Threads:  newTable[Thread](),
+		IDs:      newTable[KnownID](),
+		Messages: newTable[Message](),
+		Places:   newTable[Place](),
+		Boxes:    newTable[Mailbox](),
+		Ledger:   newTable[LedgerEntry](),
+		Refusals: newTable[Refusal](),
+		Labelled: new(Ring),
+		Recent:   new(Ring),
+		Early:    newTable[Early](),
+		Supports: newTable[Support](),
+		Window:   newTable[Windowed](),
+		Prior:    newTable[Prior](),
+		at:       Position{Journal: 1, Lesson: 1},
 	}
-	s.Places.share = shareFlags()
-	return s
-}
-
-// NewStateFor is NewState with room for what Pack brings: so many rows, in so many bytes.
-func NewStateFor(rows Tally, bytes uint64) *State {
-	const most, mostBytes = 1 << 14, 1 << 22 // of a table, and of all; both may be wrong
-	const weight = 8                         // bytes, or some more
-	s := NewState()
-	s.Weights = model.NewWeights(int(min(rows.Weights(), 1<<28)))
-	s.packed = make([]byte, 0, min(bytes-min(bytes, weight*rows.Weights()), mostBytes))
-	for _, t := range s.tables() {
-		if n, p := rows[t.id], t.rows.packing(); n > 0 && p != nil {
-			p.rows = make([]uint32, 0, min(n, most))
-		}
-	}
-	return s
 }
 
 // At returns the position of s. It is meant for packages that store States.
@@ -148,16 +121,15 @@ type table struct {
 type tableID byte
 
 const (
-	accountRow   tableID = 1 // the one row of State.Account, under the empty key
-	weights      tableID = 2 // values of weights
-	weightsGone  tableID = 3 // weights deleted
-	messages     tableID = 7
-	supports     tableID = 20
-	coefficients tableID = 21
-	window       tableID = 22
-	prior        tableID = 23
-	labelled     tableID = 24
-	recent       tableID = 25
+	accountRow  tableID = 1 // the one row of State.Account, under the empty key
+	weights     tableID = 2 // values of weights
+	weightsGone tableID = 3 // weights deleted
+	messages    tableID = 7
+	supports    tableID = 20
+	window      tableID = 22
+	prior       tableID = 23
+	labelled    tableID = 24
+	recent      tableID = 25
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -174,7 +146,6 @@ func (s *State) tables() []table {
 		{11, "refusals", s.Refusals},
 		{14, "early", s.Early},
 		{supports, "supports", s.Supports},
-		{coefficients, "coefficients", s.Coefficients},
 		{window, "window", s.Window},
 		{prior, "prior", s.Prior},
 		{labelled, "labelled", s.Labelled}, // 12 and 13 had them as rows of a table
@@ -188,7 +159,7 @@ func (s *State) Dirty() bool {
 		return true
 	}
 	for _, t := range s.tables() {
-		if t.rows.isDirty() {
+		if len(t.rows.dirtyKeys()) > 0 {
 			return true
 		}
 	}
@@ -199,33 +170,4 @@ func encodeAccount(a Account) []byte {
 	b, err := rowEncoding.Marshal(&a)
 	must(err)
 	return b
-}
-
-// shareFlags returns a function that gives places with equal flags one slice:
-// a mailbox of 20,000 messages has a dozen different sets of flags.
-func shareFlags() func(Place) Place {
-	known := map[string][]string{}
-	var joined []byte
-	return func(p Place) Place {
-		if len(p.Flags) == 0 {
-			return p
-		}
-		joined = joined[:0]
-		for _, flag := range p.Flags {
-			joined = append(append(joined, flag...), 0)
-		}
-		flags, ok := known[string(joined)]
-		if !ok {
-			if len(known) >= 1024 {
-				clear(known) // flags that nobody sets any more
-			}
-			flags = make([]string, len(p.Flags))
-			for i, flag := range p.Flags {
-				flags[i] = strings.Clone(flag)
-			}
-			known[string(joined)] = flags
-		}
-		p.Flags = flags
-		return p
-	}
 }

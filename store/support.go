@@ -16,12 +16,7 @@ import (
 type Support struct {
 	Born   uint64       `cbor:"1,keyasint"` // how many joined before it
 	Vector PackedVector `cbor:"2,keyasint"`
-}
-
-// Coefficient is that of the support in the same slot. It is a row of its own since a
-// lesson may change all of them, and no support.
-type Coefficient struct {
-	Alpha float64 `cbor:"1,keyasint"`
+	Alpha  float64      `cbor:"3,keyasint"` // its coefficient
 }
 
 // Windowed is one of the last lessons of a dual learner. A message has one row at

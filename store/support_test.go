@@ -47,13 +47,11 @@ func TestOnlyTheSupportsThatChangedAreWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	st := store.NewState()
 	for slot := range 1000 {
-		st.Supports.Put(store.SupportKey(slot), store.Support{Born: uint64(slot), Vector: store.PackVector(storetest.DrawVector(r))})
-		st.Coefficients.Put(store.SupportKey(slot), store.Coefficient{Alpha: 1})
+		st.Supports.Put(store.SupportKey(slot), store.Support{Born: uint64(slot), Alpha: 1, Vector: store.PackVector(storetest.DrawVector(r))})
 	}
 	st.Settle(st.At())
 	model1, state1 := store.Digest(st)
 	st.Supports.Put(store.SupportKey(500), store.Support{Born: 1000, Vector: store.PackVector(storetest.DrawVector(r))})
-	st.Coefficients.Put(store.SupportKey(502), store.Coefficient{Alpha: -1})
 	st.Supports.Delete(store.SupportKey(501))
 	record, err := st.Changes(nil)
 	if err != nil || len(record) > 300 {
@@ -64,9 +62,9 @@ func TestOnlyTheSupportsThatChangedAreWritten(t *testing.T) {
 	}
 	// The tally is part of the model, too.
 	before, _ := store.Digest(st)
-	st.Account.Kernel.Scale = 0.5
+	st.Account.Kernel.Added = 5
 	if after, _ := store.Digest(st); after == before {
-		t.Error("the scale is not in the model's digest")
+		t.Error("the tally is not in the model's digest")
 	}
 	if !bytes.Equal(store.PackVector(nil), []byte{}) {
 		t.Error("an empty vector is packed as something")

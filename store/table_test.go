@@ -68,42 +68,12 @@ func TestTableEqualsAMap(t *testing.T) {
 	}
 }
 
-// A row that came out of order stays the only one at its key when all rows after it are gone.
-func TestARowOutOfOrderIsPutOnce(t *testing.T) {
-	table, want := store.NewState().Refusals, map[string]store.Refusal{}
-	for n := range uint64(200) {
-		table.Put(store.LedgerKey(n), store.Refusal{Seq: n})
-	}
-	between := store.LedgerKey(150) + "x"
-	table.Put(between, store.Refusal{Seq: 1000})
-	for n := uint64(199); n >= 40; n-- {
-		table.Delete(store.LedgerKey(n))
-	}
-	for n := range uint64(40) {
-		want[store.LedgerKey(n)] = store.Refusal{Seq: n}
-	}
-	table.Put(between, store.Refusal{Seq: 1001})
-	want[between] = store.Refusal{Seq: 1001}
-	compareTable(t, table, want)
-	table.Delete(between)
-	delete(want, between)
-	compareTable(t, table, want)
-}
-
 // loaded returns st as it is when it was written and loaded.
 func loaded(t *testing.T, st *store.State) *store.State {
 	t.Helper()
-	var rows store.Tally
-	var records [][]byte
-	rows, err := st.Records(1000, func(record []byte) error { records = append(records, bytes.Clone(record)); return nil })
-	if err != nil {
+	out := store.NewState()
+	if _, err := st.Records(1000, func(record []byte) error { return out.Apply(record, store.Tally{}) }); err != nil {
 		t.Fatal(err)
-	}
-	out := store.NewStateFor(rows, 100) // more than that come
-	for _, record := range records {
-		if err := out.Pack(record, store.Tally{}); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return out
 }
@@ -128,59 +98,12 @@ func compareTable(t *testing.T, got *store.Table[store.Refusal], want map[string
 		t.Fatalf("Find gives %q, want %q", is, found)
 	}
 	all := map[string]store.Refusal{}
-	got.Each(func(key []byte, row *store.Refusal) { all[string(key)] = *row })
-	got.EachKey(func(key []byte) {
-		if _, ok := all[string(key)]; !ok {
-			t.Fatalf("EachKey gives %q", key)
-		}
-	})
+	got.Each(func(key string, row *store.Refusal) { all[key] = *row })
 	if !maps.Equal(all, want) {
 		t.Fatalf("Each gives %v, want %v", all, want)
 	}
-	for _, part := range slices.Concat([]string{"", "k", "kkkkkkkkkkkk", "\x08\x00", "\xa1\x01"}, keys[:min(3, len(keys))]) {
-		with := map[string]store.Refusal{}
-		got.EachWith([]byte(part), func(key []byte, row *store.Refusal) { with[string(key)] = *row })
-		for key, row := range want {
-			encoded, err := store.EncodeRow(row)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if is, there := with[key]; there && is != row || !there && (strings.Contains(key, part) || strings.Contains(string(encoded), part)) {
-				t.Fatalf("EachWith %q gives %v, %v for row %q, which is %v", part, is, there, key, row)
-			}
-			delete(with, key)
-		}
-		if len(with) > 0 {
-			t.Fatalf("EachWith %q gives rows that nobody put: %v", part, with)
-		}
-	}
 	if _, ok := got.Get("none"); ok {
 		t.Fatal("there is a row that nobody put")
-	}
-}
-
-// Places share equal flags, whether put or loaded, and not with the caller.
-func TestPlacesShareTheirFlags(t *testing.T) {
-	st := store.NewState()
-	mine := []string{"\\answered", "\\seen"}
-	st.Places.Put(store.PlaceKey("INBOX", 1), store.Place{Flags: mine})
-	st.Places.Put(store.PlaceKey("INBOX", 2), store.Place{Flags: []string{"\\answered", "\\seen"}})
-	st.Places.Put(store.PlaceKey("INBOX", 3), store.Place{Flags: []string{"\\answered\\seen"}})
-	mine[0] = "changed"
-	loaded := store.NewState()
-	if _, err := st.Records(1000, func(record []byte) error { return loaded.Apply(record, nil) }); err != nil {
-		t.Fatal(err)
-	}
-	for name, st := range map[string]*store.State{"put": st, "loaded": loaded} {
-		one, _ := st.Places.Get(store.PlaceKey("INBOX", 1))
-		two, _ := st.Places.Get(store.PlaceKey("INBOX", 2))
-		three, _ := st.Places.Get(store.PlaceKey("INBOX", 3))
-		if !slices.Equal(one.Flags, []string{"\\answered", "\\seen"}) || &one.Flags[0] != &two.Flags[0] {
-			t.Errorf("%s: flags %q and %q are not one slice", name, one.Flags, two.Flags)
-		}
-		if !slices.Equal(three.Flags, []string{"\\answered\\seen"}) {
-			t.Errorf("%s: flags are %q", name, three.Flags)
-		}
 	}
 }
 
@@ -199,7 +122,7 @@ func TestWeightsTouchedOverAndOverAreWrittenOnce(t *testing.T) {
 		t.Errorf("%d touches are noted, of 1000 weights", n)
 	}
 	record, err := st.Changes(nil)
-	if err != nil || len(record) > 17_000 {
+	if err != nil || len(record) > 12_000 {
 		t.Errorf("the record of 1000 weights has %d bytes, %v", len(record), err)
 	}
 	loaded := store.NewState()
@@ -224,16 +147,13 @@ func TestAMalformedRowIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	record[len(record)-1] = 0xff // the last number of the last row
-	if err := store.NewState().Apply(record, nil); err == nil {
-		t.Fatal("the row is not malformed")
-	}
 	for name, ask := range map[string]func(*store.State){
 		"Get":   func(st *store.State) { st.Refusals.Get(store.LedgerKey(2)) },
-		"Each":  func(st *store.State) { st.Refusals.Each(func([]byte, *store.Refusal) {}) },
+		"Each":  func(st *store.State) { st.Refusals.Each(func(string, *store.Refusal) {}) },
 		"Check": func(st *store.State) { _ = st.Check() },
 	} {
 		loaded := store.NewState()
-		if err := loaded.Pack(record, store.Tally{}); err != nil {
+		if err := loaded.Apply(record, store.Tally{}); err != nil {
 			t.Fatal(err)
 		}
 		if row, ok := loaded.Refusals.Get(store.LedgerKey(1)); !ok || row.Seq != 2 || loaded.Err() != nil {

@@ -61,11 +61,11 @@ func TestThePastIsReadAsTheDaemonReadsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err = daemon.Rehearse(t.Context(), f, &history{p: p}, func(_ filter.Event, _ *featurize.Message, r filter.Result) (err error) {
+	err = daemon.Rehearse(t.Context(), f, &history{p: p}, func(_ filter.Event, _ *featurize.Message, r filter.Result) error {
 		if r.Decision != nil {
-			memory[r.Decision.Message], err = r.Features.MarshalBinary()
+			memory.Keep(r.Decision.Message, r.Features, true)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)

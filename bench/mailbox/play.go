@@ -67,7 +67,7 @@ type player struct {
 	*how
 	*opened
 	played
-	vectors filter.Packed
+	vectors filter.Memory
 	letters []*letter // as Mail; nil: not in this mailbox yet
 	at      map[filter.Place]*letter
 	uids    map[string]uint32
@@ -97,7 +97,7 @@ func (h *how) play(o *opened, past int) (*played, error) {
 func (h *how) player(o *opened, past int) *player {
 	begin := len(o.arrived) - h.live
 	p := &player{
-		how: h, opened: o, vectors: filter.Packed{}, letters: make([]*letter, len(o.Mail)),
+		how: h, opened: o, vectors: filter.Memory{}, letters: make([]*letter, len(o.Mail)),
 		at: map[filter.Place]*letter{}, uids: map[string]uint32{}, first: o.arrived[max(0, begin-past)],
 		played: played{start: o.Mail[o.arrived[begin]].At.Add(-time.Second), firstMark: -1, vectors: map[int]model.Vector{}},
 	}
@@ -308,7 +308,8 @@ func (p *player) tell(e filter.Event, i int) {
 	var r filter.Result
 	r, p.err = p.filter.Apply(e)
 	if d := r.Decision; d != nil && r.Features != nil && i >= 0 {
-		p.vectors[d.Message], p.played.vectors[i] = r.Features.Pack(), r.Features.Vector()
+		p.vectors.Keep(d.Message, r.Features, false)
+		p.played.vectors[i] = r.Features.Vector()
 		if v := p.letters[i].v; v != nil {
 			v.score, v.decided, v.correspondent = d.Score, d.Outcome == store.DecidedImportant, d.Correspondent
 		}

@@ -250,11 +250,7 @@ func (t *teller) example(l *line, s *source, m *featurize.Message, got filter.Re
 		t.examples[m.MessageID] = n
 	}
 	l.Words, l.Vector = words(got.Features), t.vector(got.Features)
-	data, err := got.Features.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	t.memory[got.Decision.Message] = data // the filter learns from answers
+	t.memory.Keep(got.Decision.Message, got.Features, false) // the filter learns from answers
 	if t.raw == "" {
 		return nil
 	}

@@ -179,7 +179,7 @@ func filterOptions(a *config.Account) filter.Options {
 // judgingOptions does it for the part that accounts of Kafka share with others.
 func judgingOptions(a *config.Judging, owner []string) filter.Options {
 	o := filter.DefaultOptions()
-	o.Learner, o.Kernel = learnerSpec(&a.Learner), kernelSpec(&a.Learner)
+	o.Learner, o.Kernel = learnerSpec(&a.Learner), kernelOf(&a.Learner)
 	o.Featurize = featurizeOptions(&a.Featurize, owner)
 	t := &a.Threshold
 	o.Threshold = filter.Threshold{
@@ -223,39 +223,26 @@ func pinnedRules(rules []config.Rule) []filter.Rule {
 }
 
 func learnerSpec(l *config.Learner) model.Spec {
-	zero := map[string]model.Zero{"unsure": model.ZeroUnsure, "negative": model.ZeroNegative, "positive": model.ZeroPositive}
-	return model.Spec{
-		Kind: model.Kind(l.Kind), Zero: zero[l.Zero], Margin: l.Margin,
-		Aggressiveness: l.Aggressiveness, Variant: l.Variant,
-	}
+	s := model.DefaultSpec()
+	s.Kind, s.Margin, s.Aggressiveness = model.Kind(l.Kind), l.Margin, l.Aggressiveness
+	return s
 }
 
-// kernelSpec returns what makes the learner one over examples; nothing for a linear one.
-func kernelSpec(l *config.Learner) filter.Kernel {
-	k := filter.Kernel{Budget: l.MaxSupports, Forget: model.Forgetting(l.Forget)}
-	switch l.Kernel {
-	case "polynomial", "normalised":
-		k.Kernel = model.Kernel{Kind: model.KernelPolynomial, Degree: l.Degree, Normalised: l.Kernel == "normalised"}
-	case "gaussian":
-		k.Kernel = model.Kernel{Kind: model.KernelGaussian, Gamma: l.Gamma}
-	default:
+// kernelOf returns what makes the learner one over examples; nothing for a linear one.
+func kernelOf(l *config.Learner) filter.Kernel {
+	if l.KernelDegree == 0 {
 		return filter.Kernel{}
 	}
-	return k
+	return filter.Kernel{Degree: model.Kernel(l.KernelDegree), Budget: l.MaxSupports}
 }
 
 func featurizeOptions(f *config.Featurize, owner []string) featurize.Options {
-	values := map[string]featurize.Values{
-		featurize.Binary.String(): featurize.Binary, featurize.Counts.String(): featurize.Counts,
-		featurize.LogCounts.String(): featurize.LogCounts,
-	}
 	o := featurize.DefaultOptions()
 	o.Owner = owner
 	o.AuthServID = f.AuthservID
 	if o.Subaddress = f.Subaddress; o.Subaddress == "none" {
 		o.Subaddress = ""
 	}
-	o.Values = values[f.Values]
 	o.MaxBytes = f.MaxBytes
 	o.Names = f.Names
 	o.Shares[featurize.Misc] = f.Shares.Misc

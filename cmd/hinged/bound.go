@@ -61,8 +61,8 @@ func printBound(w io.Writer, b ceiling.Bound) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	learner := b.Learner
-	if b.Kernel != "" {
-		learner += ", kernel " + b.Kernel
+	if b.KernelDegree > 0 {
+		learner += fmt.Sprintf(", kernel of degree %d", b.KernelDegree)
 	}
 	fmt.Fprintf(t, "%s: lessons %d to %d, %s\n", b.Account, b.FirstLesson, b.LastLesson, learner)
 	fmt.Fprintf(t, "  mistakes\t%d lessons scored on the wrong side of 0; hinge loss %.1f\n", b.Mistakes, b.HingeLoss)

@@ -22,7 +22,7 @@ type evalFlags struct {
 	ceiling     bool
 	asJSON      bool
 
-	learner, zero, kernel, forget, threshold, shadow *cli.Choice
+	learner, threshold, shadow *cli.Choice
 }
 
 func evalCommand() *cobra.Command {
@@ -100,16 +100,11 @@ func (f *evalFlags) define(c *cobra.Command) {
 	f.learner = cli.ChoiceVar(c, "learner", a.Learner.Kind, "learner", "dual", "passive-aggressive", "margin", "perceptron")
 	flags.Float64Var(&a.Learner.Margin, "margin", a.Learner.Margin, "margin: learn unless the score is above this on the right side")
 	flags.Float64Var(&a.Learner.Aggressiveness, "aggressiveness", a.Learner.Aggressiveness, "dual, passive-aggressive: limit of the step of one lesson (C)")
-	flags.IntVar(&a.Learner.Variant, "variant", a.Learner.Variant, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
 	flags.IntVar(&a.Learner.Window, "window", a.Learner.Window, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
 	flags.IntVar(&a.Learner.Steps, "steps", a.Learner.Steps, "dual: number of replay steps for each message")
-	f.zero = cli.ChoiceVar(c, "zero", a.Learner.Zero, "prediction for a score of 0", "unsure", "negative", "positive")
 
-	f.kernel = cli.ChoiceVar(c, "kernel", a.Learner.Kernel, "kernel; linear has a weight for each feature", "linear", "polynomial", "normalised", "gaussian")
-	flags.IntVar(&a.Learner.Degree, "degree", a.Learner.Degree, "polynomial, normalised: the degree")
-	flags.Float64Var(&a.Learner.Gamma, "gamma", a.Learner.Gamma, "gaussian: exp(−γ‖a − b‖²)")
+	flags.IntVar(&a.Learner.KernelDegree, "kernel-degree", a.Learner.KernelDegree, "degree of the kernel; 0: none, each feature has a weight")
 	flags.IntVar(&a.Learner.MaxSupports, "max-supports", a.Learner.MaxSupports, "with a kernel, the greatest number of examples to keep")
-	f.forget = cli.ChoiceVar(c, "forget", a.Learner.Forget, "which example to remove beyond that", "projectron", "oldest", "weakest", "forgetron")
 
 	f.threshold = cli.ChoiceVar(c, "threshold", a.Threshold.Mode, "how to choose the threshold", "auto", "missed", "budget", "cost", "fixed")
 	flags.Float64Var(&a.Threshold.Precision, "precision", a.Threshold.Precision, "auto: share of the marked mail that must be important")
@@ -128,9 +123,8 @@ func (f *evalFlags) define(c *cobra.Command) {
 func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 	collectSeldom()
 	a := &f.account
-	a.Learner.Kind, a.Learner.Zero, a.Threshold.Mode = f.learner.Value, f.zero.Value, f.threshold.Value
+	a.Learner.Kind, a.Threshold.Mode = f.learner.Value, f.threshold.Value
 	a.Shadow = f.shadow.Value
-	a.Learner.Kernel, a.Learner.Forget = f.kernel.Value, f.forget.Value
 	if err := f.useless(cmd); err != nil {
 		return err
 	}
@@ -159,8 +153,6 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		{"margin", "learner", "margin", f.learner.Value},
 		{"window", "learner", "dual", f.learner.Value},
 		{"steps", "learner", "dual", f.learner.Value},
-		{"variant", "learner", "passive-aggressive", f.learner.Value},
-		{"gamma", "kernel", "gaussian", f.kernel.Value},
 		{"precision", "threshold", "auto", f.threshold.Value},
 		{"missed", "threshold", "missed", f.threshold.Value},
 		{"share", "threshold", "budget", f.threshold.Value},
@@ -180,9 +172,7 @@ func (f *evalFlags) useless(cmd *cobra.Command) error {
 		want string
 	}{
 		{"aggressiveness", f.learner.Value == "dual" || f.learner.Value == "passive-aggressive", "learner dual or passive-aggressive"},
-		{"degree", f.kernel.Value == "polynomial" || f.kernel.Value == "normalised", "kernel polynomial or --kernel normalised"},
-		{"max-supports", f.kernel.Value != "linear", "kernel polynomial, normalised or gaussian"},
-		{"forget", f.kernel.Value != "linear", "kernel polynomial, normalised or gaussian"},
+		{"max-supports", f.account.Learner.KernelDegree != 0, "kernel-degree"},
 	} {
 		if cmd.Flags().Changed(rule.flag) && !rule.has {
 			return cli.Misuse(cmd, "--%s has no effect without --%s", rule.flag, rule.want)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 )
 
 const (
@@ -46,7 +46,7 @@ const subjectWords = 5
 
 // pullWords says what the owner did, with which message.
 func pullWords(l desk.LessonPull) string {
-	before, after := reason.DeedAround(l.Label, l.Source)
+	before, after := words.DeedAround(l.Label, l.Source)
 	if l.Source == "" {
 		before, after = "learnt as "+l.Label+":", ""
 	}

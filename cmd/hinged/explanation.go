@@ -10,7 +10,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 )
 
 // The size of the screen that an explanation fits on unless --parts asks for
@@ -70,7 +70,7 @@ func explanationHead(ex desk.Explanation) []string {
 	if ex.Label != "" {
 		// What was learnt of the message stands, whatever its score: only of another
 		// message can that say what it would be.
-		head = append(head, fmt.Sprintf("learnt as %s: %s", ex.Label, reason.Deed(ex.Label, ex.Source)))
+		head = append(head, fmt.Sprintf("learnt as %s: %s", ex.Label, words.Deed(ex.Label, ex.Source)))
 		if changed {
 			head = append(head, fmt.Sprintf("another message like it would be %s: score %+.3f, threshold %+.3f", ex.OutcomeNow, ex.Score, ex.Now))
 		}

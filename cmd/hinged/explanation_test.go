@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -179,13 +179,13 @@ No parts taken away`
 func TestALabelIsExplainedByWhatTheOwnerDid(t *testing.T) {
 	by := map[string]store.Source{}
 	for s := store.SourceProvisional; s <= store.SourceMuted; s++ {
-		words := reason.Deed("ordinary", s.String())
+		words := words.Deed("ordinary", s.String())
 		if other, twice := by[words]; twice {
 			t.Errorf("%s and %s are both explained as %q", other, s, words)
 		}
 		by[words] = s
 	}
-	if got := reason.Deed("ordinary", "muted"); got != "you muted it" {
+	if got := words.Deed("ordinary", "muted"); got != "you muted it" {
 		t.Errorf("muted mail is explained as %q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 )
 
 func statusCommand() *cobra.Command {
@@ -162,7 +162,7 @@ func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary
 		line("would mark", "%d messages of late", a.WouldMark)
 	}
 	for _, m := range would {
-		odds := reason.InTen(m.Probability)
+		odds := words.InTen(m.Probability)
 		if odds != "" {
 			odds = " (" + odds + ")"
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 )
 
 // watchView is what `hinged run` shows on a terminal: a line for each message that is
@@ -68,7 +68,7 @@ func (v *watchView) show(s desk.Shown) {
 	}
 	why := s.Why
 	if s.Deed == desk.DeedLearnt || s.Deed == desk.DeedCorrected {
-		why = []string{s.Label + ", " + reason.Deed(s.Label, s.Source)}
+		why = []string{s.Label + ", " + words.Deed(s.Label, s.Source)}
 	}
 	v.line(v.account(s.Account)+deedWords[s.Deed], about, why)
 }

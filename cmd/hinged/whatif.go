@@ -26,7 +26,7 @@ type whatifFlags struct {
 	aggressiveness, margin         float64
 	share, cost, value             float64
 	unsureShare, precision, missed float64
-	variant, window, steps, perDay int
+	window, steps, perDay          int
 	differing                      int
 }
 
@@ -70,7 +70,6 @@ func (f *whatifFlags) define(c *cobra.Command) {
 	f.learner = cli.ChoiceVar(c, "learner", "", "learner", "dual", "passive-aggressive", "margin", "perceptron")
 	flags.Float64Var(&f.margin, "margin", 0, "margin: learn unless the score is above this on the right side")
 	flags.Float64Var(&f.aggressiveness, "aggressiveness", 0, "dual, passive-aggressive: limit of the step of one lesson (C)")
-	flags.IntVar(&f.variant, "variant", 0, "passive-aggressive: 1 (PA-I) or 2 (PA-II)")
 	flags.IntVar(&f.window, "window", 0, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
 	flags.IntVar(&f.steps, "steps", 0, "dual: number of replay steps for each message")
 	f.threshold = cli.ChoiceVar(c, "threshold", "", "how to choose the threshold", "auto", "missed", "budget", "cost", "fixed")
@@ -89,7 +88,7 @@ func (f *whatifFlags) settings(c *cobra.Command) whatif.Settings {
 	s := whatif.Settings{Learner: f.learner.Value, Threshold: f.threshold.Value, Prior: f.prior.Value}
 	for name, set := range map[string]func(){
 		"margin": func() { s.Margin = &f.margin }, "aggressiveness": func() { s.Aggressiveness = &f.aggressiveness },
-		"variant": func() { s.Variant = &f.variant }, "window": func() { s.Window = &f.window }, "steps": func() { s.Steps = &f.steps },
+		"window": func() { s.Window = &f.window }, "steps": func() { s.Steps = &f.steps },
 		"share": func() { s.Share = &f.share }, "per-day": func() { s.PerDay = &f.perDay }, "cost": func() { s.Cost = &f.cost },
 		"value": func() { s.Value = &f.value }, "unsure-share": func() { s.UnsureShare = &f.unsureShare },
 		"precision": func() { s.Precision = &f.precision }, "missed": func() { s.Missed = &f.missed },

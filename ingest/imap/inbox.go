@@ -16,6 +16,10 @@ import (
 // connection goes idle again, which costs two round trips to undo.
 const markGrace = 20 * time.Millisecond
 
+// idleGrace is how long IDLE may be silent of what STATUS tells already. Dovecot collects news
+// for half a second.
+const idleGrace = time.Second
+
 // watchInbox serves a connection that idles on INBOX, or polls it where IDLE is of no
 // use.
 func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) error {
@@ -86,7 +90,7 @@ func (s *Source) idleOnce(ctx context.Context, w *waiter) error {
 	}
 	end := time.NewTimer(length)
 	defer end.Stop()
-	w.end, w.over, w.news = end.C, w.sess.idleOver, s.inboxNews
+	w.end, w.over, w.news, w.grace = end.C, w.sess.idleOver, s.inboxNews, idleGrace
 	began := time.Now()
 	err := w.sess.idle(func() { w.wait(ctx) })
 	switch {
@@ -192,6 +196,7 @@ type waiter struct {
 	end     <-chan time.Time
 	over    <-chan struct{} // the end of IDLE; stays as it is
 	news    <-chan struct{} // there is something that IDLE should have told
+	grace   time.Duration   // for how long after news IDLE may still tell it
 
 	reason   endReason
 	reminded bool // it ended because of news
@@ -222,8 +227,7 @@ func (w *waiter) wait(ctx context.Context) {
 			return
 		case <-w.news:
 			w.reminded = true
-			w.reason = w.late()
-			return
+			w.end = time.After(w.grace)
 		case <-w.recheck:
 			w.reason = endRecheck
 			return

@@ -13,7 +13,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -100,9 +100,7 @@ func (d *dryRun) take(event filter.Event, m *featurize.Message, r filter.Result)
 		return nil
 	}
 	key := r.Decision.Message
-	if d.memory[key], err = r.Features.MarshalBinary(); err != nil {
-		return err
-	}
+	d.memory.Keep(key, r.Features, true)
 	var w *WouldMark
 	if r.Decision.Outcome == store.DecidedImportant {
 		w = d.explain(r.Decision, event.(*filter.Arrived), m, r.Features)
@@ -126,8 +124,8 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 	if v.Rule != nil {
 		w.Reasons = append(w.Reasons, "your rule "+v.Rule.Match)
 	}
-	why := reason.Of(x, d.filter.Explainer.Parts(x), d.filter.People.Correspondence(a.Meta.From), false)
-	w.Reasons = append(w.Reasons, reason.Texts(why.For)...)
+	why := words.ReasonsOf(x, d.filter.Explainer.Parts(x), d.filter.People.Correspondence(a.Meta.From), false)
+	w.Reasons = append(w.Reasons, words.Texts(why.For)...)
 	return w
 }
 

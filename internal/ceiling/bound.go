@@ -16,8 +16,8 @@ type Bound struct {
 	Account string `json:"account"`
 	// Learner is the kind of learner: perceptron, margin or passive-aggressive.
 	Learner string `json:"learner"`
-	// Kernel is the kernel of a kernel learner: polynomial, normalised or gaussian.
-	Kernel string `json:"kernel,omitempty"`
+	// KernelDegree is the degree of the kernel of a kernel learner.
+	KernelDegree int `json:"kernel_degree,omitempty"`
 	// FirstLesson is the number of the first lesson counted: the oldest one in the lesson
 	// log.
 	FirstLesson uint64 `json:"first_lesson"`

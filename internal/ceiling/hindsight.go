@@ -97,7 +97,7 @@ func StateOf(f *filter.Filter, rewrites int) State {
 // bound reads what is new in the lesson log and searches on.
 func (h *hindsight) bound(ctx context.Context, p past, now State) (Bound, error) {
 	err := errStale
-	if h.lessons != nil && h.spec == now.opts.ModelSpec() && h.rewrites == now.rewrites && h.since == now.since && h.rules.Equal(now.rules) {
+	if h.lessons != nil && h.spec == now.opts.KernelSpec() && h.rewrites == now.rewrites && h.since == now.since && h.rules.Equal(now.rules) {
 		err = h.read(ctx, p, now)
 	}
 	if errors.Is(err, errStale) || errors.Is(err, store.ErrTrimmed) {
@@ -113,7 +113,7 @@ func (h *hindsight) bound(ctx context.Context, p past, now State) (Bound, error)
 		return h.found, nil // asked for again: the same answer
 	}
 	b := Bound{
-		Account: p.account, Learner: string(h.spec.Spec.Kind), Kernel: now.opts.Kernel.Name(),
+		Account: p.account, Learner: string(h.spec.Spec.Kind), KernelDegree: int(now.opts.Kernel.Degree),
 		FirstLesson: h.first, LastLesson: h.next - 1, Lessons: h.count,
 		Mistakes: h.mistakes, HingeLoss: h.loss,
 	}
@@ -137,7 +137,7 @@ func (h *hindsight) begin(p past, now State) error {
 		return err
 	}
 	first := base.LessonNext()
-	h.spec, h.rewrites, h.first, h.next = now.opts.ModelSpec(), now.rewrites, first, first
+	h.spec, h.rewrites, h.first, h.next = now.opts.KernelSpec(), now.rewrites, first, first
 	h.start, h.moved, h.count, h.mistakes, h.loss = movesOf(&base.Account), moves{}, 0, 0, 0
 	h.rules, h.since = now.rules, now.since
 	h.course, h.found = newCourse(), Bound{}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/evaluate"
 )
 
@@ -24,7 +23,7 @@ type Archive struct {
 	Ask                        int
 	Heard                      float64
 	AuthservID                 string
-	Feedback, Values           *Choice
+	Feedback                   *Choice
 }
 
 // fromFlags in place of a label file has the flags in the archive give the labels.
@@ -40,7 +39,6 @@ func (a *Archive) Define(c *cobra.Command) {
 	a.Feedback = ChoiceVar(c, "feedback", string(evaluate.Immediate), "when labels arrive", string(evaluate.Immediate), string(evaluate.Delayed), string(evaluate.Live))
 	flags.IntVar(&a.Ask, "ask", 0, "delayed, live: number of messages that the owner labels each\nevening: those that teach most")
 	flags.Float64Var(&a.Heard, "heard", 1, "delayed, live: share of the owner's answers that teach; the\nothers still count as answers")
-	a.Values = ChoiceVar(c, "values", featurize.Binary.String(), "value of a word", featurize.Binary.String(), featurize.Counts.String(), featurize.LogCounts.String())
 	flags.StringVar(&a.AuthservID, "authserv-id", "", "believe the Authentication-Results of this `server`")
 }
 
@@ -54,11 +52,6 @@ func (a *Archive) Play(cmd *cobra.Command, paths []string, p evaluate.Play) (*ev
 	}
 	read := &p.Options.Featurize
 	read.Owner, read.AuthServID = a.Owner, a.AuthservID
-	for _, v := range []featurize.Values{featurize.Binary, featurize.Counts, featurize.LogCounts} {
-		if v.String() == a.Values.Value {
-			read.Values = v
-		}
-	}
 	if err := p.Options.Validate(); err != nil {
 		return nil, Misuse(cmd, "%w", err)
 	}

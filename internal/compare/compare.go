@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // Comparison says how several learners do on the lessons of one play. Each lesson is
@@ -46,10 +47,10 @@ type Learned struct {
 // onMail lists the learners of package lab that make sense on vectors made of mail:
 // these are lifted and normalised already, and have too many features for a map of all
 // products of two, whose kernel is among them.
-var onMail = []string{"perceptron", "margin", "pa-1", "pa-2", "dual", "averaged", "averaged-pa-2", "descent", "modified", "polynomial-2", "polynomial-3", "gaussian", budgeted}
+var onMail = []string{"perceptron", "margin", "pa-1", "pa-2", "dual", "averaged", "averaged-pa-2", "descent", "modified", "polynomial-2", "polynomial-3", budgeted}
 
 const (
-	budgeted     = "gaussian-budget"
+	budgeted     = "polynomial-2-budget"
 	usualSupport = 1000 // supports of that learner
 	// With as many features as mail has, a random start is at right angles to
 	// everything, nearly: at the usual 0.1 of package lab it would never learn.
@@ -88,8 +89,8 @@ func Named(learner model.Spec, replay lab.Replay, names []string) ([]lab.Experim
 		}
 	}
 	x := lab.Experiment{
-		Learner: learner, Replay: replay, Passes: 1, Budget: usualSupport, Forget: model.ForgetOldest,
-		Modified: &model.ModifiedOptions{Sigma: usualSigma, Delta: 0.01, Seed: 1},
+		Learner: learner, Replay: replay, Passes: 1, Budget: usualSupport,
+		Modified: &theory.ModifiedOptions{Sigma: usualSigma, Delta: 0.01, Seed: 1},
 	}
 	return x.Named(names)
 }
@@ -114,7 +115,7 @@ func Run(ctx context.Context, taught Lessons, experiments []lab.Experiment, prog
 		if taught.replayed() {
 			x.Replay.Course = taught.course
 		}
-		t, err := x.Trace(lessons, 1, 1)
+		t, err := x.Pass(lessons)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", x.Name, err)
 		}
@@ -123,14 +124,13 @@ func Run(ctx context.Context, taught Lessons, experiments []lab.Experiment, prog
 			judged[i] = evaluate.Judged{Score: t.Scores[i], Label: e.Label}
 		}
 		one := Learned{
-			Name: x.Name, Learner: x.String(), Mistakes: t.Mistakes(), Updates: t.Updates, Supports: t.Supports, Displaced: t.Displaced,
+			Name: x.Name, Learner: x.String(), Mistakes: t.Mistakes, Updates: t.Updates, Supports: t.Supports, Displaced: t.Displaced,
 			AveragePrecision: evaluate.AveragePrecision(judged), OneMinusROCAPercent: evaluate.OneMinusROCAPercent(judged),
 			Seconds: t.Learning.Seconds(),
 		}
-		one.NoCeiling, one.CeilingSeconds = t.NoCeiling, t.Searching.Seconds()
-		if len(t.Ceilings) > 0 {
-			last := t.Ceilings[len(t.Ceilings)-1]
-			one.Ceiling.Ceiling, one.Bound, one.BoundGap = &last.Mistakes, &last.Bound, &last.Gap
+		one.NoCeiling, one.CeilingSeconds = t.Ceiling.Reason, t.Searching.Seconds()
+		if c := &t.Ceiling; c.Reason == "" {
+			one.Ceiling.Ceiling, one.Bound, one.BoundGap = &c.Mistakes, &c.Bound, &c.Gap
 		}
 		c.Learners = append(c.Learners, one)
 		if progress != nil {

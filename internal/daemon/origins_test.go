@@ -35,13 +35,13 @@ func TestAScoreComesFromLessons(t *testing.T) {
 			o.Learner.Kind, o.Limits.Weights = model.KindPassiveAggressive, 100
 		}, older: true},
 		"polynomial": {set: func(o *filter.Options) {
-			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2}, Budget: 1000, Forget: model.ForgetOldest}
+			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Degree: 2, Budget: 1000}
 		}},
 		"gaussian": {set: func(o *filter.Options) {
-			o.Learner.Kind, o.Kernel = model.KindPassiveAggressive, filter.Kernel{Kernel: model.Kernel{Kind: model.KernelGaussian, Gamma: 1}, Budget: 1000, Forget: model.ForgetOldest}
+			o.Learner.Kind, o.Kernel = model.KindPassiveAggressive, filter.Kernel{Degree: 3, Budget: 1000}
 		}},
 		"gaussian with few examples": {set: func(o *filter.Options) {
-			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Kernel: model.Kernel{Kind: model.KernelGaussian, Gamma: 1}, Budget: 10, Forget: model.ForgetOldest}
+			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Degree: 3, Budget: 10}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -154,7 +155,7 @@ func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
 		t.Errorf("the store says %+v (%v), the daemon said %+v", still, err, live)
 	}
 	for _, w := range live.Weights {
-		if _, ok := featurize.ImpersonalIndex(w.Feature); !ok {
+		if _, ok := words.ImpersonalIndex(w.Feature); !ok {
 			t.Errorf("%q names somebody", w.Feature)
 		}
 	}

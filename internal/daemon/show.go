@@ -10,7 +10,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -71,7 +71,7 @@ func (a *account) resumed(id uint64) (desk.Shown, bool) {
 		s.Score, s.Threshold, s.Probability = m.Score, m.Threshold, float64(m.Probability)
 	}
 	if x, err := a.work.Features(e.Message); err == nil {
-		s.From = x.Gist().From
+		s.From = words.GistOf(x).From
 	}
 	return s, true
 }
@@ -127,8 +127,8 @@ func (a *account) reasons(e *filter.Arrived, r *filter.Result) []string {
 	if rule := r.Decision.Rule; rule != nil {
 		return []string{"your rule " + rule.Match}
 	}
-	why := reason.Of(r.Features, a.filter.Explainer.Parts(r.Features), a.filter.People.Correspondence(e.Meta.From), false)
-	return reason.Texts(why.For)
+	why := words.ReasonsOf(r.Features, a.filter.Explainer.Parts(r.Features), a.filter.People.Correspondence(e.Meta.From), false)
+	return words.Texts(why.For)
 }
 
 // showMark notes what became of a mark.
@@ -176,7 +176,7 @@ func (a *account) showLessons(r *filter.Result) {
 		if l.Source <= store.SourceSilence {
 			s.Deed = desk.DeedSilence
 		} else if x, err := a.work.Features(l.Message); err == nil {
-			gist := x.Gist()
+			gist := words.GistOf(x)
 			s.From = gist.From
 			for i, word := range gist.Subject {
 				if i > 0 {

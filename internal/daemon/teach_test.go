@@ -41,7 +41,7 @@ func TestAnAnswerTeachesWhatWasForetold(t *testing.T) {
 			o.Rules = []filter.Rule{{Match: "from:ann@example.org", Label: model.Important}}
 		},
 		"kernel": func(o *filter.Options) {
-			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Kernel: model.Kernel{Kind: model.KernelGaussian, Gamma: 1}, Budget: 1000, Forget: model.ForgetOldest}
+			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Degree: 3, Budget: 1000}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

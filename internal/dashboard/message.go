@@ -15,7 +15,7 @@ import (
 
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 )
 
 // messageData is what the page of one message shows.
@@ -153,7 +153,7 @@ func (d *messageData) summary(p *page, m *desk.MessageSummary, known desk.Headin
 		d.Record = append(d.Record, fact{Name: "Your rule", Text: m.Rule, Code: true})
 	}
 	if m.Label != "" {
-		d.Record = append(d.Record, fact{Name: "Learnt", Text: m.Label + ": " + reason.Deed(m.Label, m.Source)})
+		d.Record = append(d.Record, fact{Name: "Learnt", Text: m.Label + ": " + words.Deed(m.Label, m.Source)})
 	}
 	if m.Mailbox != "" {
 		d.Record = append(d.Record, fact{Name: "Lies in", Text: m.Mailbox + ", UID " + strconv.FormatUint(uint64(m.UID), 10)})
@@ -291,7 +291,7 @@ func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 	for _, l := range ex.Lessons {
 		row := pullRow{Key: l.Message, Subject: subjectOf(known, l.Message, l.Subject), From: fromOf(known, l.Message, l.From), At: l.At, Pull: l.Pull, Bar: plot.Pull(l.Pull, most)}
 		if l.Source != "" {
-			row.Did = reason.Deed(l.Label, l.Source)
+			row.Did = words.Deed(l.Label, l.Source)
 		} else {
 			row.Did = "learnt as " + l.Label
 		}

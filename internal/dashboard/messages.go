@@ -13,7 +13,7 @@ import (
 
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 )
 
 const (
@@ -180,7 +180,7 @@ func wrongWords(m *desk.MessageSummary) string {
 	case m.Outcome == "important" && m.Mark != "" && m.Mark != "abandoned":
 		was = "it was marked"
 	}
-	return was + ", and " + reason.Deed(m.Label, m.Source)
+	return was + ", and " + words.Deed(m.Label, m.Source)
 }
 
 // unmarkedWords says why an important message has no mark, where that needs saying.

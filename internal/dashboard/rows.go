@@ -10,7 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 )
 
 // messageRow is one message of a list, as templates need it.
@@ -140,7 +140,7 @@ func odds(outcome string, p float64) string {
 	if outcome == "ordinary" {
 		return ""
 	}
-	return reason.InTen(p)
+	return words.InTen(p)
 }
 
 // saidBy is the label if the owner gave it, and not silence.
@@ -172,7 +172,7 @@ func lessonRows(list desk.LessonList, h desk.Headings) []lessonRow {
 			At: l.At, Key: l.Message, Label: l.Label, Before: l.Score, Now: l.After,
 			Subject: subjectOf(h, l.Message, l.Subject), From: fromOf(h, l.Message, l.From),
 		}
-		r.Did, r.After = reason.DeedAround(l.Label, l.Source)
+		r.Did, r.After = words.DeedAround(l.Label, l.Source)
 		r.Did = title(r.Did)
 		switch {
 		case l.Outcome == "undecided":

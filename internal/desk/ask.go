@@ -12,7 +12,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -175,11 +175,11 @@ func scoresOf(ctx context.Context, a Account, vectors *writer.Vectors, keys []st
 // those of now.
 func QuestionOf(f *filter.Filter, k store.MessageKey, x *featurize.Features) Question {
 	m, _ := f.State().Messages.Get(string(k[:]))
-	gist := x.Gist()
+	gist := words.GistOf(x)
 	score := f.Explainer.Score(x)
-	why := reason.Of(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
+	why := words.ReasonsOf(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
 	out := Question{
-		For: reason.Texts(why.For), Against: reason.Texts(why.Against),
+		For: words.Texts(why.For), Against: words.Texts(why.Against),
 		Message: hexKey(k), Arrived: TimeOf(m.Arrived),
 		From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
 		Outcome: f.Line().Called(score).String(), Score: score, OutcomeThen: m.Outcome.String(), ScoreThen: m.Score,

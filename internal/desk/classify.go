@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -119,13 +120,13 @@ func (c *Classification) why() string {
 	}
 	named := 0
 	for _, p := range c.Parts {
-		if p.Name == "" || p.Group == featurize.Constant.String() || p.About == featurize.FacetAbsent.String() || math.Abs(p.Amount) < whyLeast {
+		if p.Name == "" || p.Group == featurize.Constant.String() || p.About == string(words.FacetAbsent) || math.Abs(p.Amount) < whyLeast {
 			continue // nobody looks for what is not there
 		}
 		if named++; named > whyParts {
 			break
 		}
-		list = append(list, fmt.Sprintf("%s %+.3f", featurize.Describe(p.Name), p.Amount))
+		list = append(list, fmt.Sprintf("%s %+.3f", words.Describe(p.Name), p.Amount))
 	}
 	if len(list) == 0 {
 		return "nothing in it is known yet"

@@ -14,7 +14,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/naming"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -108,7 +108,7 @@ func partsOf(contributions []filter.Contribution) []Part {
 	out := make([]Part, 0, len(contributions))
 	for _, c := range contributions {
 		out = append(out, Part{
-			Name: c.Name, Group: c.Group.String(), About: featurize.FacetOf(c.Name).String(), Value: c.Value, Weight: c.Weight, Amount: c.Amount,
+			Name: c.Name, Group: c.Group.String(), About: string(words.FacetOf(c.Name)), Value: c.Value, Weight: c.Weight, Amount: c.Amount,
 		})
 	}
 	return out
@@ -122,14 +122,14 @@ func describePart(name string) string {
 	if name == "" {
 		return WordsNotKept
 	}
-	return featurize.Describe(name)
+	return words.Describe(name)
 }
 
 // explanation turns what the filter found into what is shown.
 func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanation) Explanation {
-	why := reason.Of(ex.Features, ex.Parts, d.Filter.People.Correspondence(from), true)
+	why := words.ReasonsOf(ex.Features, ex.Parts, d.Filter.People.Correspondence(from), true)
 	out := Explanation{
-		For: reason.Texts(why.For), Against: reason.Texts(why.Against),
+		For: words.Texts(why.For), Against: words.Texts(why.Against),
 		Account: d.Account, Message: hexKey(k),
 		Score: ex.Score, Now: ex.Cut.Threshold, OutcomeNow: ex.Outcome.String(),
 		UnsureFrom: ex.Cut.Low, Missing: missing(d.Filter),
@@ -139,11 +139,11 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 	if ex.Rule != nil {
 		out.RuleNow = ex.Rule.Match
 	}
-	at, onList := map[model.Index]int{}, filter.OnList(ex.Features)
+	at, onList := map[model.Index]int{}, words.OnList(ex.Features)
 	for i, c := range ex.Parts {
 		out.Parts[i].Text = describePart(c.Name)
-		if out.Parts[i].About == featurize.FacetPatch.String() && !onList {
-			out.Parts[i].About = featurize.FacetForm.String() // where no list is, nobody knows patches
+		if out.Parts[i].About == string(words.FacetPatch) && !onList {
+			out.Parts[i].About = string(words.FacetForm) // where no list is, nobody knows patches
 		}
 		at[c.Index] = i
 	}
@@ -212,7 +212,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	ex, err := f.Explainer.Explain(k)
+	ex, err := f.Explainer.Explain(k, words.Unspoken)
 	if errors.Is(err, store.ErrNotFound) {
 		return Explanation{}, fmt.Errorf("%w: %s: %w (it is the owner's own mail, is in an excluded folder, or is too old)", ErrNoMessage, message, ErrNoWords)
 	}
@@ -238,7 +238,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	out.Known, out.Arrived = true, TimeOf(m.Arrived)
 	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold
 	out.Probability = filter.Rounded(m.Probability)
-	out.Mattered = reason.InTen(out.Probability)
+	out.Mattered = words.InTen(out.Probability)
 	if ex.RuleThen != nil {
 		out.Rule = ex.RuleThen.Match
 	}
@@ -260,10 +260,10 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 	}
 	var out Explanation
 	err := f.Classify(m, func(v filter.Decision, features *featurize.Features) {
-		out = d.explanation(k, filter.NewMeta(m).From, f.Explainer.ExplainFeatures(features, m.Vouched))
+		out = d.explanation(k, filter.NewMeta(m).From, f.Explainer.ExplainFeatures(features, m.Vouched, words.Unspoken))
 		out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
 		out.Probability = filter.Rounded(float32(v.Probability))
-		out.Mattered = reason.InTen(out.Probability)
+		out.Mattered = words.InTen(out.Probability)
 		if v.Rule != nil {
 			out.Rule = v.Rule.Match
 		}
@@ -292,7 +292,7 @@ func (ex *Explanation) nameParts(ctx context.Context, past Past) error {
 			continue
 		}
 		if p.Name = names[p.index]; p.Name != "" {
-			p.Text, p.About = featurize.Describe(p.Name), featurize.FacetOf(p.Name).String()
+			p.Text, p.About = words.Describe(p.Name), string(words.FacetOf(p.Name))
 		} else {
 			p.Text = fmt.Sprintf("%s (%010x)", WordsNotKept, uint64(p.index))
 		}

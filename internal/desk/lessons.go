@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -168,7 +169,7 @@ func (d *Desk) summariseLesson(l store.Lesson, x *featurize.Features) LessonSumm
 		out.Former = l.Before.String()
 	}
 	if x != nil {
-		gist := x.Gist()
+		gist := words.GistOf(x)
 		out.From, out.Subject = gist.From, gist.Subject
 		out.After += float64(l.Step * f.Explainer.SquaredNorm(x))
 		out.Now = f.Explainer.Score(x)

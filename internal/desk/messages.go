@@ -17,7 +17,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
@@ -311,10 +311,10 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 		out.Mark = state.String()
 	}
 	if x != nil {
-		gist := x.Gist()
+		gist := words.GistOf(x)
 		out.From, out.Facts, out.Subject, out.name = gist.From, gist.Facts, gist.Subject, gist.Name
-		why := reason.Of(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
-		out.For, out.Against = reason.Texts(why.For), reason.Texts(why.Against)
+		why := words.ReasonsOf(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
+		out.For, out.Against = words.Texts(why.For), words.Texts(why.Against)
 		out.Score = f.Explainer.Score(x)
 	}
 	return out

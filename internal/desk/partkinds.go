@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/words"
 )
 
 // partKinds are what parts without a line of their own are summed up as, by what they are
@@ -22,7 +22,7 @@ var partKinds = [...]struct {
 	{[]string{"thread", "addressed", "question", "list"}, "fact about the thread and whom it went to", "facts about the thread and whom it went to"},
 	{[]string{"quoted"}, "word quoted or of the signature", "words quoted or of the signature"},
 	{[]string{"attachment", "links", "patch", "form", "constant"}, "fact about its form", "facts about its form"},
-	{[]string{featurize.FacetAbsent.String()}, "thing that it has none of", "things that it has none of"},
+	{[]string{string(words.FacetAbsent)}, "thing that it has none of", "things that it has none of"},
 	{nil, "other part", "other parts"},
 }
 
@@ -45,7 +45,7 @@ func (p *Part) Kind() int {
 // Absent reports whether a part says that the message has none of something, or is about its
 // form. Nobody looks for that, so it needs no line of its own.
 func (p *Part) Absent() bool {
-	return p.About == featurize.FacetAbsent.String() || p.About == featurize.FacetForm.String()
+	return p.About == string(words.FacetAbsent) || p.About == string(words.FacetForm)
 }
 
 // KindText says how many parts of a kind there are: 24 facts about the sender.

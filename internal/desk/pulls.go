@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -232,7 +233,7 @@ func describePull(vectors *writer.Vectors, p pull) (LessonPull, error) {
 	case err != nil:
 		return out, err
 	}
-	gist := x.Gist()
+	gist := words.GistOf(x)
 	out.From, out.Subject = gist.From, gist.Subject
 	return out, nil
 }

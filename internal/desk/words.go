@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/naming"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 )
 
@@ -119,11 +120,11 @@ func (out *Words) weigh(w *model.Weights, q WordsRequest, domains []string) {
 	out.Rules = nil
 	for _, word := range q.Words {
 		found := WordWeights{Word: word, Features: []WordWeight{}}
-		names := append(featurize.Lookup(word), featurize.LookupNames(word, domains)...)
+		names := append(words.Lookup(word), words.LookupNames(word, domains)...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			if weight := w.Get(featurize.IndexOf(name)); weight != 0 {
-				found.Features = append(found.Features, WordWeight{Feature: name, Text: featurize.Describe(name), Weight: weight, Rule: ruleOn(rules, name)})
+				found.Features = append(found.Features, WordWeight{Feature: name, Text: words.Describe(name), Weight: weight, Rule: ruleOn(rules, name)})
 			}
 		}
 		slices.SortStableFunc(found.Features, func(a, b WordWeight) int {
@@ -151,7 +152,7 @@ func named(x model.Vector, names map[model.Index]string) []WordWeight {
 	for _, f := range x {
 		w := WordWeight{Feature: names[f.Index], Text: unnamed, Weight: f.Value}
 		if w.Feature != "" {
-			w.Text = featurize.Describe(w.Feature)
+			w.Text = words.Describe(w.Feature)
 		}
 		out = append(out, w)
 	}

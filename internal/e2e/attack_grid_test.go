@@ -3,111 +3,236 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// axis is a way in which forged mail differs, with the header of each variant. "CROOK" stands
-// for the crook's domain.
-type axis []struct{ name, header string }
-
-// The kinds of forged mail are all combinations of who is forged, what results stand in the
-// message, and what else it carries.
-var (
-	gridFrom = axis{
-		{"the owner", "From: Me <me>"},
-		{"a correspondent", "From: " + attackedBoss},
-		{"a correspondent and the crook", "From: " + attackedBoss + ", crook@CROOK"},
-		{"a correspondent's name", "From: Bettina Boss <crook@CROOK>"},
-		{"a stranger", "From: crook@CROOK"},
-	}
-	gridResults = axis{
-		{"none", ""},
-		{"dmarc=fail", results("dkim=none; dmarc=fail")},
-		{"a pass of another server", "Authentication-Results: mx.CROOK; dmarc=pass header.from=example.com; dkim=pass header.d=example.org"},
-		{"a pass below a fail", results("dmarc=fail") + "\r\n" + passed("example.com")},
-		{"a pass for the crook's domain", passed("CROOK")},
-	}
-	gridExtra = axis{
-		{"nothing", ""},
-		{"Reply-To", "Reply-To: " + attackedBoss},
-		{"References", "In-Reply-To: <o1@example.org>\r\nReferences: <m1@example.com> <o1@example.org>"},
-		{"List-Id", "List-Id: <" + attackedTeam + ">\r\nSender: boss@example.com"},
-		{"a link", ""},
-		{"an automatic answer", "Auto-Submitted: auto-replied\r\nX-Hinged-Status: important"},
-		{"flags", "X-Status: F\r\nX-Keywords: $Important\r\nStatus: O"},
-	}
-)
-
-// gridKind is one combination.
+// gridKind is one kind of forged mail.
 type gridKind struct {
-	from, results, extra string
-	raw                  []byte
+	from, results string
+	trick
+	raws   [][]byte // as it is delivered, to each of boxes
+	honest string   // Message-ID of the letter of trick.letter
 }
 
-// grid makes all kinds for an account. Their text and subject are the attacker's own.
-func (a *attacked) grid() (kinds []gridKind) {
+// forged reports whether only an authserv_id helps: a correspondent is in From, and the crook wrote
+// a pass that no server removed.
+func (k *gridKind) forged() bool {
+	return (k.from == "a correspondent" || k.from == "a correspondent and the crook") &&
+		(k.results == "a pass of another server" || k.results == "a pass for the crook's domain")
+}
+
+// grid makes all kinds for an account: all combinations of who is forged, what results stand in
+// the message, and what else it does. Their visible text and subject are the attacker's own.
+func (a *attacked) grid(c attackedAccount) (kinds []*gridKind) {
 	for _, from := range gridFrom {
 		for _, result := range gridResults {
-			for _, extra := range gridExtra {
+			for _, trick := range gridTricks {
+				if (trick.group == gridMbox) != (c.format == "mbox") {
+					continue
+				}
 				n := len(kinds)
-				var header []string
-				for _, h := range []string{result.header, strings.Replace(from.header, "<me>", "<"+a.imap.User+">", 1), extra.header} {
-					if h = strings.TrimRight(h, "\r\n"); h != "" {
-						header = append(header, h)
+				k := &gridKind{from.name, result.name, trick, nil, fmt.Sprintf("honest%d@example.com", n)}
+				if k.boxes == nil {
+					k.boxes = []string{"INBOX"}
+				}
+				header := []string{result.header, from.header, "To: <me>", trick.header}
+				for _, field := range []string{"Subject: wonder pills", fmt.Sprintf("Message-ID: <grid%d@CROOK>", n)} {
+					if name, _, _ := strings.Cut(field, " "); !strings.Contains(trick.header, name) {
+						header = append(header, field)
 					}
 				}
-				text := "Please look at these wonder pills before Friday."
-				if extra.name == "a link" {
-					text += " https://CROOK/pills"
+				header = slices.DeleteFunc(header, func(h string) bool { return h == "" })
+				raw := strings.Join(header, "\r\n") + "\r\n" + cmp.Or(trick.text, "\r\n"+gridText) + "\r\n"
+				raw = strings.NewReplacer("CROOK", fmt.Sprintf("grid%d.example", n), "<me>", "<"+a.imap.User+">",
+					"NUMBER", fmt.Sprint(n%c.lessons), "HONEST", k.honest).Replace(raw)
+				for i := range k.boxes {
+					k.raws = append(k.raws, []byte(strings.Repeat("Delivered-To: "+a.imap.User+"\r\n", i)+raw))
 				}
-				raw := fmt.Sprintf("%s\r\nTo: %s\r\nSubject: wonder pills\r\nMessage-ID: <grid%d@CROOK>\r\n\r\n%s\r\n", strings.Join(header, "\r\n"), a.imap.User, n, text)
-				kinds = append(kinds, gridKind{from.name, result.name, extra.name, []byte(strings.ReplaceAll(raw, "CROOK", fmt.Sprintf("grid%d.example", n)))})
+				kinds = append(kinds, k)
 			}
 		}
 	}
 	return kinds
 }
 
-// TestTheGridOfAttacks delivers every combination to four accounts and counts what is marked.
-// With an authserv_id that is nothing, whoever is forged.
+// dropped has a plain delivery agent write the kinds into an mbox, under the lock that Dovecot
+// takes, and leave in what the header has of flags.
+func (a *attacked) dropped(kinds []*gridKind) {
+	a.t.Helper()
+	f, err := os.OpenFile(filepath.Join(a.imap.Mail(a.imap.User), "inbox"), os.O_APPEND|os.O_RDWR, 0)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "From crook@example.com %s\n%s\n", time.Now().UTC().Format(time.ANSIC), strings.ReplaceAll(string(k.raws[0]), "\r\n", "\n"))
+	}
+	err = syscall.FcntlFlock(f.Fd(), syscall.F_SETLKW, &syscall.Flock_t{Type: syscall.F_WRLCK})
+	if err == nil {
+		_, err = f.WriteString(b.String())
+	}
+	if closed := f.Close(); err != nil || closed != nil {
+		a.t.Fatal(err, closed)
+	}
+	a.messages += uint64(len(kinds))
+}
+
+// delivered delivers the kinds, and what else belongs to them.
+func (a *attacked) delivered(c attackedAccount, kinds []*gridKind) {
+	a.t.Helper()
+	letters := func(after bool) {
+		for _, k := range kinds {
+			if k.letter != noLetter && (k.letter == letterAfter) == after {
+				a.put("INBOX", time.Now(), a.honest(k.honest))
+			}
+		}
+		a.settled("the honest letters")
+	}
+	letters(false)
+	if c.format == "mbox" {
+		a.dropped(kinds)
+	} else {
+		for _, k := range kinds {
+			for i, box := range k.boxes {
+				a.put(box, time.Now(), k.raws[i])
+			}
+		}
+	}
+	a.settled("the grid")
+	for i, k := range kinds {
+		if k.answer != "" {
+			a.put("Sent", time.Now(), a.mail(fmt.Sprintf("machine%d@example.org", i), a.imap.User, "crook@example.com", "Re: wonder pills",
+				k.answer, fmt.Sprintf("In-Reply-To: <grid%d@grid%[1]d.example>", i)))
+		}
+	}
+	letters(true)
+}
+
+// won reports which kinds are marked, or cost the honest letter with their Message-ID its mark.
+func (a *attacked) won(kinds []*gridKind) map[*gridKind]bool {
+	a.t.Helper()
+	flags, won := map[string][]string{}, map[*gridKind]bool{} // flags of all that is there
+	for _, box := range []string{"INBOX", "Junk", "Archive", "Trash"} {
+		for _, m := range a.owner.All(box) {
+			flags[keyOf(a.t, m.Raw)] = m.Flags
+		}
+	}
+	marked := func(key string) bool { return slices.Contains(flags[key], "$important") }
+	for _, k := range kinds {
+		won[k] = k.letter != noLetter && !marked(keyOf(a.t, a.honest(k.honest)))
+		for _, key := range k.keys(a.t) {
+			if now, there := flags[key]; !there || k.group == gridMbox && strings.Contains(k.header, "X-Status") && !slices.Contains(now, `\flagged`) {
+				a.t.Fatalf("%s, %s, %s is in no mailbox, or without the star of its header: %q", k.from, k.results, k.name, now)
+			}
+			// In an mbox the header itself can show the mark.
+			won[k] = won[k] || marked(key) && a.explain(desk.Message{Name: key}).Outcome == "important"
+		}
+	}
+	return won
+}
+
+// keys are those of the messages as hinged sees them: in an mbox, Dovecot hides the fields with flags.
+func (k *gridKind) keys(t testing.TB) (keys []string) {
+	for _, raw := range k.raws {
+		if k.group == gridMbox {
+			raw = []byte(strings.Replace(string(raw), k.header+"\r\n", "", 1))
+		}
+		keys = append(keys, keyOf(t, raw))
+	}
+	return keys
+}
+
+func keyOf(t testing.TB, raw []byte) string {
+	t.Helper()
+	key, err := desk.KeyOf(raw, len(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// gridAccounts are the columns of the table, and the same with mbox.
+var gridAccounts = [...]attackedAccount{
+	{name: "sender", lessons: 100}, {name: "sender, believing", lessons: 100, believes: true},
+	{name: "list", lessons: 100, list: true}, {name: "list, believing", lessons: 100, believes: true, list: true},
+}
+
+// grid delivers all kinds to an account, and counts wins and tries of each group.
+func grid(t *testing.T, c attackedAccount) map[string][2]int {
+	a := newAttacked(t, c)
+	if s := a.score(a.honest("before@example.com")); s <= 0 {
+		t.Fatalf("the account was taught badly: honest mail scores %+.3f", s)
+	}
+	words := a.score([]byte("From: a@words.example\r\nTo: " + a.imap.User + "\r\nSubject: wonder pills\r\n" + inHTML("<p>"+gridWords+"</p>")))
+	if c.list && words <= 0 {
+		t.Errorf("where words decide, those that others hide score %+.3f in plain sight", words)
+	}
+	before, _ := a.status()
+	kinds := a.grid(c)
+	a.delivered(c, kinds)
+	after, _ := a.status()
+	if before.Important != after.Important || before.Ordinary != after.Ordinary {
+		t.Errorf("the crook taught: %d and %d lessons, were %d and %d", after.Important, after.Ordinary, before.Important, before.Ordinary)
+	}
+	won, count := a.won(kinds), map[string][2]int{}
+	for _, k := range kinds {
+		n := count[k.group]
+		if n[1]++; won[k] {
+			n[0]++
+			if c.believes || !k.forged() {
+				t.Errorf("%s, %s, %s wins with score %+.3f", k.from, k.results, k.name, a.explain(desk.Message{Name: k.keys(t)[0]}).ScoreThen)
+			}
+		}
+		count[k.group] = n
+	}
+	return count
+}
+
+// TestTheGridOfAttacks delivers every kind to accounts on which the sender decides, or the words of a
+// mailing list. With an authserv_id none is marked, whoever is forged; without one, nothing
+// but a From with results that the crook wrote helps. No kind teaches anything, and honest letters
+// have their marks. It prints the table of docs/security.md, and with -attack-table writes it there.
 func TestTheGridOfAttacks(t *testing.T) {
 	t.Parallel()
-	for _, c := range attackedAccounts {
-		t.Run(c.name, func(t *testing.T) {
-			a := newAttacked(t, c.lessons, c.believes)
-			kinds := a.grid()
-			at := map[uint32]gridKind{}
-			for _, k := range kinds {
-				at[a.put("INBOX", time.Now(), k.raw)] = k
-			}
-			a.settled("the grid")
-			wins, sum := map[string]int{}, 0
-			for _, m := range a.owner.All("INBOX") {
-				k, ours := at[m.UID]
-				if !ours || !strings.Contains(strings.Join(m.Flags, " "), "$important") {
-					continue
+	var counts [len(gridAccounts)]map[string][2]int
+	for i, c := range gridAccounts {
+		c.still = true // the replay moves the scores of a young account, whatever comes
+		counts[i] = map[string][2]int{}
+		for _, c.format = range []string{"maildir", "mbox"} {
+			t.Run(c.name+", "+c.format, func(t *testing.T) {
+				for group, n := range grid(t, c) {
+					counts[i][group], counts[i]["**all**"] = n, [2]int{counts[i]["**all**"][0] + n[0], counts[i]["**all**"][1] + n[1]}
 				}
-				wins[k.from+", "+k.results]++
-				sum++
-				if c.believes {
-					key, err := desk.KeyOf(k.raw, len(k.raw))
-					if err != nil {
-						t.Fatal(err)
-					}
-					t.Errorf("%s, %s, %s: marked with score %+.3f", k.from, k.results, k.extra, a.explain(desk.Message{Name: key}).ScoreThen)
-				}
-			}
-			for _, from := range gridFrom {
-				for _, result := range gridResults {
-					t.Logf("%-30s  %-30s  %d of %d", from.name, result.name, wins[from.name+", "+result.name], len(gridExtra))
-				}
-			}
-			t.Logf("%d of %d kinds are marked", sum, len(kinds))
-		})
+			})
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	var groups []string
+	for _, k := range gridTricks {
+		groups = append(groups, k.group)
+	}
+	table := "| kinds: 5 senders × 5 results × | sender decides | the same, `authserv_id` | list | list, `authserv_id` |\n|---|---|---|---|---|\n"
+	for _, group := range append(slices.Compact(groups), "**all**") {
+		table += "| " + group + " |"
+		for _, count := range counts {
+			table += fmt.Sprintf(" %d of %d |", count[group][0], count[group][1])
+		}
+		table += "\n"
+	}
+	t.Log("\n" + table)
+	if *attackTable {
+		writeTable(t, gridBegin, table)
 	}
 }

@@ -102,26 +102,11 @@ var attacks = []attack{
 	{"a domain that looks alike", "a domain is compared byte for byte", always, func(c *crime) []byte {
 		return c.impostor("Bettina Boss <boss@examp1e.com>", results("dkim=pass header.d=examp1e.com"))
 	}},
-	{"the name of a correspondent, another address", "a name counts with its domain", always, func(c *crime) []byte {
-		return c.impostor("Bettina Boss <"+c.crook+">", c.own)
-	}},
-	{"References into a thread of the owner's", "the thread is one part of many; apart for claimed senders", always, func(c *crime) []byte {
-		return c.impostor(c.crook, c.own, "In-Reply-To: <o1@example.org>", "References: <m1@example.com> <o1@example.org>")
-	}},
-	{"forged X-Hinged fields", "they are no features", always, func(c *crime) []byte {
-		return c.impostor(c.crook, c.own, "X-Hinged-Status: important", "X-Hinged-Score: 9")
-	}},
 	{"List-Id and Sender of an important list", "only under a domain that is vouched for", always, func(c *crime) []byte {
 		return c.impostor(c.crook, c.own, "List-Id: <"+attackedTeam+">", "Sender: boss@example.com")
 	}},
-	{"several addresses in From", "then nobody is vouched for", believing, func(c *crime) []byte {
-		return c.impostor(attackedBoss+", "+c.crook, c.own)
-	}},
 	{"mass mail “from” the owner", "decided, never marked", always, func(c *crime) []byte {
 		return c.impostor("Me <"+c.imap.User+">", forgery)
-	}},
-	{"Reply-To a correspondent", "only under a domain that is vouched for", always, func(c *crime) []byte {
-		return c.impostor(c.crook, c.own, "Reply-To: "+attackedBoss)
 	}},
 	{"a text stuffed with important words", "none but your correction", nowhere, func(c *crime) []byte {
 		return append(c.pills(), []byte(strings.Repeat("contract draft invoice approval board meeting budget review\r\n", 200))...)

@@ -48,28 +48,66 @@ func passed(domain string) string {
 // forgery is how the owner's server judges mail under a name that is not the sender's.
 var forgery = results("dkim=none; dmarc=fail header.from=example.com")
 
-// newAttacked makes an account with so many important and as many ordinary messages, all
-// of them judged by the owner, and answers in Sent. A third of the ordinary messages are
-// about the same matters as the important ones, and from strangers.
-func newAttacked(t *testing.T, lessons int, believes bool) *attacked {
-	t.Helper()
-	extra := quick
-	if believes {
-		extra = fmt.Sprintf("%s[account.featurize]\nauthserv_id = %q\n", quick, attackServer)
+// pastLetter is a letter that an account learns from.
+type pastLetter struct {
+	from, words string
+	header      []string
+}
+
+// past returns a pair of an account's letters. A third of the ordinary ones are about the same
+// matters as the important ones, and from strangers. On a list words decide: three of four
+// important ones come from its members, and so does half of the ordinary ones; some are spam.
+func (c attackedAccount) past(i int) (important, ordinary pastLetter) {
+	team := "List-Id: <" + attackedTeam + ">"
+	shop := fmt.Sprintf("shop%d.example", i%5)
+	important = pastLetter{attackedBoss, []string{"contract draft", "invoice approval", "board meeting", attackSubject}[i%4], []string{passed("example.com"), team}}
+	ordinary = pastLetter{
+		fmt.Sprintf("Shop %d <news@%s>", i%5, shop),
+		[]string{"spring sale", "budget review", "weekly newsletter", "points expire", "board meeting", "new arrivals"}[i%6], []string{passed(shop)},
 	}
-	a := &attacked{site: newSite(t, extra), believes: believes}
+	if !c.list {
+		return important, ordinary
+	}
+	member := func(n int, words string) pastLetter {
+		domain := fmt.Sprintf("isp%d.example", n%30)
+		return pastLetter{"Member <member@" + domain + ">", words, []string{passed(domain) + "; dkim=pass header.d=" + attackedTeam, team}}
+	}
+	if i%4 != 0 {
+		important = member(i, important.words)
+	}
+	switch ordinary.header = append(ordinary.header, "List-Id: <news."+shop+">"); {
+	case i%2 == 0:
+		ordinary = member(i+1, []string{"typo fix", "build failure", "docs change"}[i%3])
+	case i%32 == 1:
+		spam := fmt.Sprintf("spam%d.example", i)
+		ordinary = pastLetter{"crook@" + spam, "wonder pills", []string{passed(spam)}}
+	}
+	return important, ordinary
+}
+
+// newAttacked makes an account with so many important and as many ordinary messages, all
+// of them judged by the owner, and answers in Sent.
+func newAttacked(t *testing.T, c attackedAccount) *attacked {
+	t.Helper()
+	testkit.NeedDovecot(t)
+	extra := quick
+	if c.still {
+		extra += still
+	}
+	if c.believes {
+		extra += fmt.Sprintf("[account.featurize]\nauthserv_id = %q\n", attackServer)
+	}
+	server := testkit.StartDovecot(t, testkit.DovecotOptions{Format: c.format})
+	a := &attacked{site: siteOn(t, server, t.TempDir(), extra), believes: c.believes}
 	a.owner = a.imap.Owner(t)
-	day := time.Now().Add(-time.Duration(lessons+10) * time.Hour)
-	matters := []string{"contract draft", "invoice approval", "board meeting", attackSubject}
-	dull := []string{"spring sale", "budget review", "weekly newsletter", "points expire", "board meeting", "new arrivals"}
-	for i := range lessons {
+	day := time.Now().Add(-time.Duration(c.lessons+10) * time.Hour)
+	for i := range c.lessons {
 		day = day.Add(time.Hour)
-		a.put("INBOX", day, a.mail(fmt.Sprintf("m%d@example.com", i), attackedBoss, a.imap.User, matters[i%4], passed("example.com"),
-			"List-Id: <"+attackedTeam+">"), `\Seen`, `\Flagged`, `\Answered`)
-		a.put("Sent", day, a.mail(fmt.Sprintf("o%d@example.org", i), a.imap.User, "boss@example.com", "Re: "+matters[i%4],
+		important, ordinary := c.past(i)
+		a.put("INBOX", day, a.mail(fmt.Sprintf("m%d@example.com", i), important.from, a.imap.User, important.words, important.header...), `\Seen`, `\Flagged`, `\Answered`)
+		a.put("Sent", day, a.mail(fmt.Sprintf("o%d@example.org", i), a.imap.User, important.from, "Re: "+important.words,
 			fmt.Sprintf("In-Reply-To: <m%d@example.com>", i), fmt.Sprintf("References: <m%d@example.com>", i)), `\Seen`)
-		a.put("INBOX", day, a.mail(fmt.Sprintf("n%d@shop%d.example", i, i%5), fmt.Sprintf("Shop %d <news@shop%d.example>", i%5, i%5), a.imap.User, dull[i%6],
-			passed(fmt.Sprintf("shop%d.example", i%5))), `\Seen`, "$Junk")
+		a.put("INBOX", day, a.mail(fmt.Sprintf("n%d@example.net", i), ordinary.from, a.imap.User, ordinary.words, ordinary.header...), `\Seen`, "$Junk")
 	}
 	// The verb reads in one order. A daemon decides what has arrived meanwhile before it
 	// learns any of it, and how much that is at once is chance.
@@ -87,6 +125,11 @@ func (a *attacked) mail(id, from, to, words string, headers ...string) []byte {
 	}
 	fmt.Fprintf(&b, "From: %s\r\nTo: %s\r\nSubject: %s\r\nMessage-ID: <%s>\r\n\r\nPlease look at this %s before Friday.\r\n", from, to, words, id, words)
 	return []byte(b.String())
+}
+
+// honest is an important letter.
+func (a *attacked) honest(id string) []byte {
+	return a.mail(id, attackedBoss, a.imap.User, attackSubject, passed("example.com"), "List-Id: <"+attackedTeam+">")
 }
 
 func (a *attacked) put(box string, at time.Time, raw []byte, flags ...string) uint32 {
@@ -158,12 +201,21 @@ func (a *attacked) play(k attack) (o struck) {
 	return o
 }
 
-// attackedAccounts are young or trained, without an authserv_id or with one that they believe.
-var attackedAccounts = [4]struct {
+// attackedAccount is how an account is taught, and what it believes.
+type attackedAccount struct {
 	name     string
 	lessons  int
-	believes bool
-}{{"young", 20, false}, {"young, believing", 20, true}, {"trained", 100, false}, {"trained, believing", 100, true}}
+	believes bool   // it has an authserv_id
+	list     bool   // it reads a mailing list
+	format   string // of the mailbox; "": Maildir
+	still    bool   // nothing moves the weights but lessons
+}
+
+// attackedAccounts are young or trained, without an authserv_id or with one that they believe.
+var attackedAccounts = [4]attackedAccount{
+	{name: "young", lessons: 20}, {name: "young, believing", lessons: 20, believes: true},
+	{name: "trained", lessons: 100}, {name: "trained, believing", lessons: 100, believes: true},
+}
 
 // TestAttacks plays every attack against four accounts on a real Dovecot: young and
 // trained, with and without an authserv_id. It prints the table of docs/security.md, and
@@ -173,8 +225,8 @@ func TestAttacks(t *testing.T) {
 	var rows [4][]struck
 	for i, c := range attackedAccounts {
 		t.Run(c.name, func(t *testing.T) {
-			a := newAttacked(t, c.lessons, c.believes)
-			honest := a.mail("honest@example.com", attackedBoss, a.imap.User, attackSubject, passed("example.com"), "List-Id: <"+attackedTeam+">")
+			a := newAttacked(t, c)
+			honest := a.honest("honest@example.com")
 			if s := a.score(honest); s <= 0 {
 				t.Fatalf("the account was taught badly: honest mail scores %+.3f", s)
 			}
@@ -202,7 +254,7 @@ func TestAttacks(t *testing.T) {
 	table := attackRows(rows)
 	t.Log("\n" + table)
 	if *attackTable {
-		writeTable(t, table)
+		writeTable(t, tableBegin, table)
 	}
 }
 
@@ -227,21 +279,22 @@ func attackRows(rows [4][]struck) string {
 const (
 	tableFile  = "../../docs/security.md"
 	tableBegin = "<!-- made by make attacks -->\n"
+	gridBegin  = "<!-- made by make attacks, the grid -->\n"
 	tableEnd   = "<!-- end -->\n"
 )
 
-func writeTable(t *testing.T, table string) {
+func writeTable(t *testing.T, begin, table string) {
 	t.Helper()
 	text, err := os.ReadFile(tableFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(text), tableBegin)
+	before, rest, found := strings.Cut(string(text), begin)
 	_, after, ended := strings.Cut(rest, tableEnd)
 	if !found || !ended {
 		t.Fatalf("%s has no place for the table", tableFile)
 	}
-	if err := os.WriteFile(tableFile, []byte(before+tableBegin+table+tableEnd+after), 0o644); err != nil {
+	if err := os.WriteFile(tableFile, []byte(before+begin+table+tableEnd+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -180,6 +180,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	}
 
 	// The daemon goes on from there.
+	calm.pin([]string{asJSON(t, want.Judgement)})
 	ended := calm.digests()
 	calm.start()
 	st := calm.until("all mailboxes looked at", func(a desk.AccountStatus) bool { return a.Connected })

@@ -289,6 +289,17 @@ func (s *site) digests() string {
 	return strings.TrimSpace(out)
 }
 
+// pin logs what an account came to, for make pins: the flags of its messages, and the digest of
+// its weights. That of its state knows the time of day.
+func (s *site) pin(flags []string) {
+	var all []desk.Digest
+	if err := json.Unmarshal([]byte(s.digests()), &all); err != nil || len(all) != 1 {
+		s.t.Fatalf("digests: %v, %d accounts", err, len(all))
+	}
+	testkit.Pin(s.t, "imap", s.t.Name()+" flags", fmt.Sprint(flags))
+	testkit.Pin(s.t, "imap", s.t.Name()+" model", all[0].Model)
+}
+
 // wantReplay demands that the state on disk is that of a replay of the journal.
 func (s *site) wantReplay(when string) desk.Verification {
 	s.t.Helper()

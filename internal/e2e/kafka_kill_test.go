@@ -155,6 +155,20 @@ func (in *topic) likeOneAlone(group string, got map[string]desk.Digest) {
 	}
 }
 
+// pin logs what a group came to, for make pins. It is the same in each run if no broker went
+// away: a record is produced again then.
+func (in *topic) pin(group string, digests map[string]desk.Digest) {
+	all := map[string][2]string{}
+	for name, d := range digests {
+		all[name] = [2]string{d.Model, d.State}
+	}
+	var decisions [][]byte
+	for _, r := range in.of(group).read(group + ".decisions") {
+		decisions = append(decisions, r.Value)
+	}
+	testkit.PinAccounts(in.t, "kafka", all, decisions)
+}
+
 // outputs reads a topic of decisions or dead letters: the bytes of each by what
 // it is about, and how many were repeats. A repeat with other bytes is an error.
 func (in *topic) outputs(name string) (first map[string][]byte, repeated int) {

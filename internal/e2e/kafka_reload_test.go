@@ -75,5 +75,6 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	in.pin("shaken", got)
 	in.likeOneAlone("shaken", got)
 }

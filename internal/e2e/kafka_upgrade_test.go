@@ -60,5 +60,6 @@ func TestARollingUpgradeChangesNoDecision(t *testing.T) {
 		}
 	}
 
+	in.pin("three", got)
 	in.likeOneAlone("three", got)
 }

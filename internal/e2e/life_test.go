@@ -190,11 +190,11 @@ func (s *site) conclude(o *outcome, l life, lived int) {
 	}
 	f := s.filter()
 	var decided, ever filter.Tally
-	f.State().Messages.Each(func(key []byte, row *store.Message) {
+	f.State().Messages.Each(func(key string, row *store.Message) {
 		if filter.LabelOf(row) == 0 {
 			return
 		}
-		m, called := mail[store.MessageKey(key)], row.Outcome == store.DecidedImportant
+		m, called := mail[store.MessageKey([]byte(key))], row.Outcome == store.DecidedImportant
 		decided.Count(called, m.important && m.answered < lived, 1)
 		ever.Count(called, m.important, 1)
 	})

@@ -178,7 +178,7 @@ func (j *judge) takeLive(m read, at store.Moment) error {
 	}
 	if got.Decision != nil {
 		j.forget()
-		j.features[got.Decision.Message] = got.Features.Pack()
+		j.features.Keep(got.Decision.Message, got.Features, false)
 	}
 	if err := j.learnt(got, store.MessageKey{}, nil); err != nil {
 		return err

@@ -125,8 +125,7 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 			stream = &past
 		}
 		stream.Add(d.Score, d.Above, d.Correspondent, label)
-		data, err := e.Features.MarshalBinary()
-		features[d.Message] = data
+		features.Keep(d.Message, e.Features, true)
 		return err
 	})
 	b.ReportMetric(f.Line().Standing().Decisions.Precision(), "precision-said-at-the-end")

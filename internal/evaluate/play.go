@@ -73,18 +73,17 @@ type Play struct {
 	Options filter.Options
 	// Prior are the weights that the account begins with; see filter.Primed.
 	Prior store.PackedVector
-	// Weights is called with the weights in the end; nil is fine. It must not change
-	// them.
+	// Weights is called with the weights in the end, to read them; nil is fine.
 	Weights func(*model.Weights)
 	// NoCeiling leaves out the search for a ceiling on the mistakes, which costs a sixth of
 	// the processor time of a play.
 	NoCeiling bool
-	// Learnt is called with every lesson, in the order in which they are learnt, from
-	// one goroutine; nil is fine. It must not change the vector.
+	// Learnt is called with every lesson and Judged with every decision that is judged, in
+	// order, from one goroutine; nil is fine. They must not change what they get.
 	Learnt  func(model.Lesson, Course)
+	Judged  func(*filter.Decision)
 	Workers int // goroutines that featurise; 0: as many as there are processors
-	// Progress is called now and then with how many bytes of files were played;
-	// nil is fine. It is called from one goroutine at a time.
+	// Progress is called with the bytes of files played, by one goroutine at a time; nil is fine.
 	Progress func(done, total int64)
 }
 
@@ -206,7 +205,7 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	j.keep = p.Learnt
+	j.keep, j.judged = p.Learnt, p.Judged
 	if mailbox != nil {
 		if err := j.enter(mailbox); err != nil {
 			return nil, err
@@ -319,7 +318,7 @@ func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 // judge hands messages to a filter and notes how it did.
 type judge struct {
 	filter   *filter.Filter
-	features filter.Packed
+	features filter.Memory
 	truth    truth
 	feedback Feedback
 	live     *live     // of Live alone
@@ -331,6 +330,7 @@ type judge struct {
 	// hindsight has every lesson learnt, and keep is told of each; nil is fine.
 	hindsight *filter.Hindsight
 	keep      func(model.Lesson, Course)
+	judged    func(*filter.Decision)
 	kept      int
 	last      map[store.MessageKey]int // number, from 1, of the last lesson on a message
 	r         Result
@@ -339,7 +339,7 @@ type judge struct {
 }
 
 func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
-	j := &judge{features: filter.Packed{}, truth: known, feedback: p.Feedback, heard: heard(p.Heard), last: map[store.MessageKey]int{}}
+	j := &judge{features: filter.Memory{}, truth: known, feedback: p.Feedback, heard: heard(p.Heard), last: map[store.MessageKey]int{}}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err
@@ -412,12 +412,12 @@ func (j *judge) take(m read) error {
 	if label == 0 || j.feedback == Delayed {
 		// Its label may come later.
 		j.forget()
-		j.features[key] = features.Pack()
+		j.features.Keep(key, features, false)
 		return nil
 	}
 	if j.filter.Options().Dual.Window > 0 {
 		j.forget()
-		j.features[key] = features.Pack() // to be replayed
+		j.features.Keep(key, features, false) // to be replayed
 	}
 	if got, err = j.filter.Apply(&filter.Labelled{At: at, Message: key, Label: label}); err != nil {
 		return err
@@ -439,6 +439,9 @@ func (j *judge) forget() {
 
 // note judges one decision.
 func (j *judge) note(d *filter.Decision, label model.Label) {
+	if j.judged != nil {
+		j.judged(d)
+	}
 	j.stream.Add(d.Score, d.Outcome == store.DecidedImportant, d.Correspondent, label)
 	j.steady.add(d.Score, d.Outcome, d.Reason, label == model.Important)
 	j.spending.add(d.Outcome, d.Reason)

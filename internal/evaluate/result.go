@@ -101,15 +101,10 @@ type LearnerResult struct {
 	Kind           string  `json:"kind"`                     // dual, passive-aggressive, margin or perceptron
 	Margin         float64 `json:"margin,omitempty"`         // margin of the margin learner
 	Aggressiveness float64 `json:"aggressiveness,omitempty"` // C of the dual and passive-aggressive learners
-	Variant        int     `json:"variant,omitempty"`        // variant of the passive-aggressive learner: 1 or 2
 	Window         int     `json:"window,omitempty"`         // number of lessons that the dual learner replays from
 	Steps          int     `json:"steps,omitempty"`          // steps of replay that the dual learner takes for each message
-	Zero           string  `json:"zero"`                     // what a score of 0 predicts: unsure, negative or positive
-	Kernel         string  `json:"kernel,omitempty"`         // polynomial, normalised or gaussian; absent for a linear learner
-	Degree         int     `json:"degree,omitempty"`         // degree of a polynomial or normalised kernel
-	Gamma          float64 `json:"gamma,omitempty"`          // gamma of a gaussian kernel
+	KernelDegree   int     `json:"kernel_degree,omitempty"`  // degree of the kernel; absent for a linear learner
 	MaxSupports    int     `json:"max_supports,omitempty"`   // maximum number of examples that a kernel learner keeps
-	Forget         string  `json:"forget,omitempty"`         // how the learner keeps to max_supports: projectron, oldest, weakest or forgetron
 }
 
 // WriteJSON writes r as one indented JSON object.
@@ -160,7 +155,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	line("better than each", "%s", yesNo(r.BeatsBaselines))
 	line("time", "%.1f s: %.0f messages/s, %.1f MB/s", r.Seconds, r.MessagesPerSecond, r.MegabytesPerSecond)
 	learnt := fmt.Sprintf("%d weights", r.Weights)
-	if r.Learner.Kernel != "" {
+	if r.Learner.KernelDegree != 0 {
 		learnt = fmt.Sprintf("%d supports", r.Supports)
 	}
 	line("size", "%d features, %s, %d bytes", r.Features, learnt, r.Bytes)
@@ -190,43 +185,29 @@ func (l LearnerResult) String() string {
 	if l.Aggressiveness != 0 {
 		s += fmt.Sprintf(" --aggressiveness %g", l.Aggressiveness)
 	}
-	if l.Variant != 0 {
-		s += fmt.Sprintf(" --variant %d", l.Variant)
-	}
 	if l.Window != 0 {
 		s += fmt.Sprintf(" --window %d --steps %d", l.Window, l.Steps)
 	}
-	s += " --zero " + l.Zero
-	if l.Kernel == "" {
-		return s
+	if l.KernelDegree != 0 {
+		s += fmt.Sprintf(" --kernel-degree %d --max-supports %d", l.KernelDegree, l.MaxSupports)
 	}
-	s += " --kernel " + l.Kernel
-	if l.Degree != 0 {
-		s += fmt.Sprintf(" --degree %d", l.Degree)
-	}
-	if l.Gamma != 0 {
-		s += fmt.Sprintf(" --gamma %g", l.Gamma)
-	}
-	return s + fmt.Sprintf(" --max-supports %d --forget %s", l.MaxSupports, l.Forget)
+	return s
 }
 
 func learnerResult(o filter.Options) LearnerResult {
 	s := o.Learner
-	l := LearnerResult{Kind: string(s.Kind), Zero: [...]string{"unsure", "negative", "positive"}[min(s.Zero, model.ZeroPositive)]}
+	l := LearnerResult{Kind: string(s.Kind)}
 	switch s.Kind {
 	case model.KindMargin:
 		l.Margin = s.Margin
 	case model.KindPassiveAggressive:
-		l.Aggressiveness, l.Variant = s.Aggressiveness, s.Variant
+		l.Aggressiveness = s.Aggressiveness
 	case model.KindDual:
 		l.Aggressiveness = s.Aggressiveness
 		if o.Kernel == (filter.Kernel{}) {
 			l.Window, l.Steps = o.Dual.Window, o.Dual.Steps
 		}
 	}
-	if k := o.Kernel; k != (filter.Kernel{}) {
-		l.Kernel, l.Degree, l.Gamma = k.Name(), k.Kernel.Degree, k.Kernel.Gamma
-		l.MaxSupports, l.Forget = k.Budget, string(k.Forget)
-	}
+	l.KernelDegree, l.MaxSupports = int(o.Kernel.Degree), o.Kernel.Budget
 	return l
 }

@@ -55,7 +55,7 @@ func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
 				err := w.f.Classify(w.reader.Read(raw), func(d filter.Decision, x *featurize.Features) {
 					want = d
 					wantSum(t, w.f.Explainer.Parts(x), d.Score)
-					if ex := w.f.Explainer.ExplainFeatures(x, false); ex.Score != d.Score {
+					if ex := w.f.Explainer.ExplainFeatures(x, false, nil); ex.Score != d.Score {
 						t.Fatalf("message %d: explained with the score %v, decided with %v", i, ex.Score, d.Score)
 					}
 					asIs = w.f.State().Weights.Dot(x.Vector())

@@ -124,7 +124,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 		flips, corrected := 0, 0
 		for i, key := range w.f.State().Messages.Keys() {
 			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explainer.Explain(k)
+			ex, err := w.f.Explainer.Explain(k, nil)
 			if err != nil {
 				continue // the owner's own: no features are kept
 			}
@@ -179,7 +179,7 @@ func TestExplainingChangesNothing(t *testing.T) {
 	w.teach()
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
 	m1, s1 := store.Digest(w.f.State())
-	if _, err := w.f.Explainer.Explain(l.key); err != nil {
+	if _, err := w.f.Explainer.Explain(l.key, nil); err != nil {
 		t.Fatal(err)
 	}
 	if m2, s2 := store.Digest(w.f.State()); m1 != m2 || s1 != s2 {
@@ -191,7 +191,7 @@ func TestWhileTooLittleIsLearntNothingFlips(t *testing.T) {
 	o := testOptions()
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
-	ex, err := w.f.Explainer.Explain(l.key)
+	ex, err := w.f.Explainer.Explain(l.key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

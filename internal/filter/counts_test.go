@@ -76,7 +76,7 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 	w.teach()
 	w.storm(11, 300)
 	o := w.f.Options()
-	o.Kernel = filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}, Budget: 12, Forget: model.ForgetOldest}
+	o.Kernel = filter.Kernel{Degree: 2, Budget: 12}
 	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	w.wantCounts("with another learner")
 }

@@ -124,7 +124,9 @@ type lessonWindow struct {
 func newLessonWindow(st *store.State) lessonWindow {
 	w := lessonWindow{first: st.Account.WindowNext}
 	w.rows = st.Window
-	w.rows.EachKey(func(key []byte) { w.first = min(w.first, windowNumber(key)) })
+	if keys := w.rows.Keys(); len(keys) > 0 {
+		w.first = windowNumber(keys[0])
+	}
 	return w
 }
 

@@ -219,7 +219,7 @@ func TestMarkedMailThatWasReadAndLeftAloneIsALightNo(t *testing.T) {
 // Rules and kernels have no provisional labels to take back, or learn around them.
 func TestWhoHearsNoProvisionalLabels(t *testing.T) {
 	kernel := provisionalOptions()
-	kernel.Kernel = kernelOptions()["polynomial"].Kernel
+	kernel.Kernel = kernelOptions()["degree 2"].Kernel
 	plain := provisionalOptions()
 	plain.Learner.Kind = model.KindPassiveAggressive
 	off := provisionalOptions()
@@ -323,7 +323,7 @@ type pastFrom struct {
 	base *store.State
 }
 
-func (p pastFrom) Learner() (*store.State, error) { return p.base, nil }
+func (p pastFrom) Base() (*store.State, error) { return p.base, nil }
 
 // A label that the threshold alone heard, from before the oldest lesson kept, cannot be
 // told from the others any more; whose it was must not stay.

@@ -23,6 +23,9 @@ type Contribution struct {
 	Amount float64
 }
 
+// Unspoken returns the features of a message that no flip shall have; see words.Unspoken.
+type Unspoken func(*featurize.Features) map[model.Index]bool
+
 // Explanation takes a score apart.
 type Explanation struct {
 	Message store.Message // as it was decided and what was learnt of it since
@@ -52,8 +55,8 @@ type Explanation struct {
 type Explainer struct{ *parts }
 
 // Explain takes the score of a known message apart, with the weights as they
-// are now.
-func (f *Explainer) Explain(k store.MessageKey) (Explanation, error) {
+// are now. No flip has a feature that unspoken, if it is there, says is no reason to a person.
+func (f *Explainer) Explain(k store.MessageKey, unspoken Unspoken) (Explanation, error) {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	if !ok {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, store.ErrNotFound)
@@ -63,7 +66,7 @@ func (f *Explainer) Explain(k store.MessageKey) (Explanation, error) {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
 	}
 	_, row, _ := f.learning.find(k)
-	ex := f.explain(x, m.Vouched, float64(row.Alpha*float64(row.Label)))
+	ex := f.explain(x, m.Vouched, float64(row.Alpha*float64(row.Label)), unspoken)
 	ex.Message, ex.RuleThen = m, f.learning.rules.byIndex(m.Rule)
 	if m.Own {
 		ex.Corrections = nil
@@ -87,8 +90,8 @@ func (f *Explainer) ScoreOf(x model.Vector) float64 { return f.learning.learner.
 
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.
-func (f *Explainer) ExplainFeatures(x *featurize.Features, vouched bool) Explanation {
-	return f.explain(x, vouched, 0)
+func (f *Explainer) ExplainFeatures(x *featurize.Features, vouched bool, unspoken Unspoken) Explanation {
+	return f.explain(x, vouched, 0, unspoken)
 }
 
 // Parts are those of Explanation alone, which take a small part of its time.
@@ -138,31 +141,7 @@ func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
 	}
 }
 
-// OnList reports whether a message came through a mailing list. Facts of lists, such as what
-// is a patch, say nothing to a person elsewhere.
-func OnList(x *featurize.Features) bool {
-	for n := range x.All() {
-		if featurize.FacetOf(n.Name) == featurize.FacetList && n.Name != "header:precedence=bulk" {
-			return true
-		}
-	}
-	return false
-}
-
-// unspoken are the features that are no reasons to a person: what the message has none of,
-// and facts of lists where there is none.
-func unspoken(x *featurize.Features) map[model.Index]bool {
-	out, onList := map[model.Index]bool{}, OnList(x)
-	for n := range x.All() {
-		facet := featurize.FacetOf(n.Name)
-		if facet == featurize.FacetAbsent || facet == featurize.FacetPatch && !onList {
-			out[n.Index] = true
-		}
-	}
-	return out
-}
-
-func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64) Explanation {
+func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64, unspoken Unspoken) Explanation {
 	ex := Explanation{Features: x}
 	c := f.line.fitted()
 	ex.Cut.Threshold, ex.Cut.Low = c.Threshold, c.Low
@@ -173,7 +152,11 @@ func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64)
 	ex.Outcome = store.DecidedUnsure
 	if f.line.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
-		ex.Flips = flips(vector, by.weights, f.learning.learner.Score, c, unspoken(x))
+		var skip map[model.Index]bool
+		if unspoken != nil {
+			skip = unspoken(x)
+		}
+		ex.Flips = flips(vector, by.weights, f.learning.learner.Score, c, skip)
 	}
 	ex.Corrections = f.corrections(vector, lesson, c)
 	if rule, ok := f.learning.rules.Match(x, vouched); ok {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -73,8 +74,6 @@ var Strength = strength
 const TrustKept = trustKept
 const UnheardDays = unheardDays
 
-var Unspoken = unspoken
-
 const WindowSize = windowSize
 
 // Arriving has a Memory be what package past replays with.
@@ -134,3 +133,9 @@ func (f *Filter) Rebuild() { f.rebuildQueues() }
 
 // NoRefusals forgets all refusals.
 func (f *Filter) NoRefusals() { empty(f.st.Refusals) }
+
+var ParsePredicate = parsePredicate
+
+func (p *predicate) Group() featurize.Group { return p.group }
+
+func (p *predicate) Index() model.Index { return p.index }

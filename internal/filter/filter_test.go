@@ -354,7 +354,7 @@ func TestExplanationAddsUpToTheScore(t *testing.T) {
 	w.storm(3, 300)
 	checked := 0
 	for _, k := range w.f.State().Messages.Keys() {
-		ex, err := w.f.Explainer.Explain(store.MessageKey([]byte(k)))
+		ex, err := w.f.Explainer.Explain(store.MessageKey([]byte(k)), nil)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}

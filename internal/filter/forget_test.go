@@ -118,7 +118,7 @@ func weighed(f *filter.Filter) string {
 func (w *world) wantLearntFromNothing() {
 	w.t.Helper()
 	weights := model.NewWeights(0)
-	learner, err := model.New(w.f.Options().Learner, weights)
+	learner, err := model.NewLinear(w.f.Options().Learner, weights, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func (f *People) suspect(e *Arrived, m *store.Message) store.Reason {
 
 // eachFrom calls fn with the messages of others from a domain that came before m, without junk.
 func (f *People) eachFrom(domain store.ID, m *store.Message, fn func(*store.Message)) {
-	f.st.Messages.EachWith([]byte(domain.Key()), func(_ []byte, row *store.Message) {
+	f.st.Messages.Each(func(_ string, row *store.Message) {
 		if row.Domain == domain && domain != 0 && row.Seq < m.Seq && ingest.Role(row.Role) != ingest.RoleJunk {
 			fn(row)
 		}

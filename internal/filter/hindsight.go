@@ -37,7 +37,7 @@ func NewHindsight(o Options, st *store.State, rules *model.Rules, v Vectors) (*H
 		if err != nil {
 			return nil, err
 		}
-		h.Hindsight, h.norm = model.NewKernelHindsight(o.ModelSpec(), l.(*kernel).l), l.Norm
+		h.Hindsight, h.norm = model.NewKernelHindsight(o.KernelSpec(), l.(*kernel).l), l.Norm
 		return h, nil
 	}
 	h.Hindsight = model.NewHindsight(o.Learner, st.Weights)

@@ -275,7 +275,7 @@ func (f *People) byTopic(m *Meta) {
 		return
 	}
 	var last store.Message
-	f.st.Messages.EachWith([]byte(m.Topic.Key()), func(_ []byte, row *store.Message) {
+	f.st.Messages.Each(func(_ string, row *store.Message) {
 		if row.Topic == m.Topic && !row.Own && row.Seq > last.Seq && row.ID != 0 && slices.Contains(m.Recipients, row.Sender) && !f.Doubtful(row) &&
 			!ledger.Excluded(ingest.Role(row.Role)) && row.Arrived.Add(TopicDays*24*time.Hour) >= f.st.Account.Clock {
 			last = *row

@@ -18,13 +18,13 @@ type Learner interface {
 	// scoreAt is Score of a vector, which may note there where it found the weights.
 	scoreAt(x *past) float64
 	// Learn takes a lesson, keeps to the account's limits, notes in the state what
-	// changed, and adds what the limits have taken away to Account.Displaced. at are the
-	// slots of the vector, if it was scored before; nil is fine.
+	// changed, and adds what the limits took away to Account.Displaced. at are the slots of
+	// the vector; nil if it was not scored before.
 	Learn(e model.Lesson, at *model.Slots) model.Update
 	// Norm returns ‖φ(x)‖².
 	Norm(x model.Vector) float64
 
-	// repeat takes the step of a lesson that was learnt before, as it was taken then.
+	// repeat takes a step again that a lesson took before.
 	repeat(x model.Vector, step float64)
 	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
 	// kernel learner keeps no window, and takes none.
@@ -32,8 +32,8 @@ type Learner interface {
 	// weigh takes the score of a vector apart. It fetches the vector only when the
 	// learner needs it.
 	weigh(x func() model.Vector) apart
-	// after returns the score that x would have after a lesson on it, but for what the
-	// limits then take away. back is the step that takes back what was learnt of it.
+	// after returns the score of x after a lesson on it, before the limits take anything
+	// away. back is the step that takes back what was learnt of x earlier.
 	after(e model.Lesson, back float64) float64
 	// effect returns what such a lesson would add to the score of any vector.
 	effect(e model.Lesson, back float64) func(model.Vector) float64
@@ -41,14 +41,12 @@ type Learner interface {
 	alone() *model.Weights
 	// size counts what is learnt.
 	size() Size
-	// project brings the weights in line with the rules; it does nothing to a kernel
-	// learner, of which rules decide alone.
+	// project brings the weights in line with the rules. It does nothing to a kernel
+	// learner: there rules only decide.
 	project()
 }
 
-// apart are weights of a message's features under which they add up to its score:
-// those of its own for a linear learner. rest is what is no feature's, where there is
-// no affine coordinate to have it.
+// apart explains one score: each feature's weight, and rest, what belongs to no feature.
 type apart struct {
 	weights *model.Weights
 	rest    float64
@@ -64,29 +62,28 @@ type Size struct {
 // keeps to the rules; nil are none.
 func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 	if o.Kernel.linear() {
-		l, err := model.NewObedient(o.Learner, st.Weights, rules.Weights())
+		l, err := model.NewLinear(o.Learner, st.Weights, rules.Weights())
 		return &linear{l: l, o: o, st: st, rules: rules.Weights()}, err
 	}
 	supports := map[int]model.Support{}
 	for _, key := range st.Supports.Keys() {
 		row, _ := st.Supports.Get(key)
-		c, _ := st.Coefficients.Get(key)
 		x, err := row.Vector.Unpack()
 		if err != nil {
 			return nil, fmt.Errorf("support %d: %w", store.SupportSlot(key), err)
 		}
-		supports[store.SupportSlot(key)] = model.Support{Vector: x, Alpha: c.Alpha, Born: row.Born}
+		supports[store.SupportSlot(key)] = model.Support{Vector: x, Alpha: row.Alpha, Born: row.Born}
 	}
-	l, err := model.ResumeKernel(o.ModelSpec(), supports, st.Account.Kernel)
+	l, err := model.ResumeKernel(o.KernelSpec(), supports, st.Account.Kernel)
 	if err != nil {
 		return nil, err
 	}
-	return &kernel{l, st}, nil
+	return &kernel{l, o, st}, nil
 }
 
 // linear is a learner over explicit weights.
 type linear struct {
-	l  model.Learner
+	l  *model.Linear
 	o  Options
 	st *store.State
 	// rules are those that l keeps to.
@@ -124,7 +121,7 @@ func (l *linear) weigh(x func() model.Vector) apart {
 }
 
 func (l *linear) Learn(e model.Lesson, at *model.Slots) model.Update {
-	u := model.LearnAt(l.l, e, at)
+	u := l.l.LearnAt(e, at)
 	if u.Step != 0 {
 		l.touch(e.Vector)
 		l.projected(u.Projected)
@@ -210,7 +207,7 @@ func (l *linear) play(e model.Lesson, back float64) (w *model.Weights, ok bool) 
 			w.Set(f.Index, v)
 		}
 	}
-	twin, err := model.NewObedient(l.o.Learner, w, l.rules)
+	twin, err := model.NewLinear(l.o.Learner, w, l.rules)
 	if err != nil {
 		return nil, false
 	}
@@ -238,7 +235,7 @@ func (l *linear) effect(e model.Lesson, back float64) func(model.Vector) float64
 // those that bring gives it. Nothing that it does gets into the state.
 func (l *linear) trial() (*linear, error) {
 	st := &store.State{Weights: model.NewWeights(0)}
-	learner, err := model.NewObedient(l.o.Learner, st.Weights, l.rules)
+	learner, err := model.NewLinear(l.o.Learner, st.Weights, l.rules)
 	t := &linear{l: learner, o: l.o, st: st, rules: l.rules, scratch: true}
 	t.bring(l.st.Weights, l.rules.Touched(nil))
 	return t, err
@@ -259,6 +256,7 @@ func (l *linear) bring(from *model.Weights, x model.Vector) {
 // kernel is a learner over supports, each a row of the state by its slot.
 type kernel struct {
 	l  *model.KernelLearner
+	o  Options
 	st *store.State
 }
 
@@ -296,13 +294,9 @@ func (k *kernel) note() {
 		s, ok := k.l.Slot(slot)
 		if !ok {
 			k.st.Supports.Delete(key)
-			k.st.Coefficients.Delete(key)
 			continue
 		}
-		if old, known := k.st.Supports.Get(key); !known || old.Born != s.Born {
-			k.st.Supports.Put(key, store.Support{Born: s.Born, Vector: store.PackVector(s.Vector)})
-		}
-		k.st.Coefficients.Put(key, store.Coefficient{Alpha: s.Alpha})
+		k.st.Supports.Put(key, store.Support{Born: s.Born, Alpha: s.Alpha, Vector: store.PackVector(s.Vector)})
 	}
 	k.st.Account.Kernel = k.l.Tally()
 	k.st.Account.Displaced += k.l.TakeDisplaced()
@@ -310,13 +304,13 @@ func (k *kernel) note() {
 
 func (k *kernel) after(e model.Lesson, _ float64) float64 {
 	score, norm := k.Score(e.Vector), k.Norm(e.Vector)
-	step := k.l.Spec().Spec.Update(e.Label, e.Weight, score, norm).Step
+	step := k.o.Learner.Update(e.Label, e.Weight, score, norm).Step
 	return score + float64(step*norm)
 }
 
 func (k *kernel) effect(e model.Lesson, _ float64) func(model.Vector) float64 {
-	step := k.l.Spec().Spec.Update(e.Label, e.Weight, k.Score(e.Vector), k.Norm(e.Vector)).Step
-	return func(x model.Vector) float64 { return float64(step * k.l.Spec().Kernel.Of(e.Vector, x)) }
+	step := k.o.Learner.Update(e.Label, e.Weight, k.Score(e.Vector), k.Norm(e.Vector)).Step
+	return func(x model.Vector) float64 { return float64(step * k.o.Kernel.Degree.Of(e.Vector, x)) }
 }
 
 // BeginAnew drops what was learnt, since another learner has no use for it, and all
@@ -345,7 +339,6 @@ func dropModel(st *store.State) {
 	}
 	st.TouchWeights(all)
 	empty(st.Supports)
-	empty(st.Coefficients)
 	empty(st.Window)
 	st.Account.Kernel = model.KernelTally{}
 }

@@ -14,27 +14,13 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// kernelOptions are those of every kind of kernel account, with budgets that are
-// soon full.
+// kernelOptions are those of kernel accounts, with budgets that are soon full.
 func kernelOptions() map[string]filter.Options {
-	all := map[string]filter.Options{}
-	normalised := model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}
-	for _, forget := range model.Forgettings() {
-		o := testOptions()
-		o.Kernel = filter.Kernel{Kernel: normalised, Budget: 12, Forget: forget}
-		if forget == model.ForgetShrink {
-			o.Learner = model.Spec{Kind: model.KindPerceptron}
-		}
-		all[string(forget)] = o
-	}
-	for name, k := range map[string]model.Kernel{
-		"polynomial": {Kind: model.KernelPolynomial, Degree: 3}, "gaussian": {Kind: model.KernelGaussian, Gamma: 1},
-	} {
-		o := testOptions()
-		o.Kernel = filter.Kernel{Kernel: k, Budget: 12, Forget: model.ForgetOldest}
-		all[name] = o
-	}
-	return all
+	passive, perceptron := testOptions(), testOptions()
+	passive.Kernel = filter.Kernel{Degree: 2, Budget: 12}
+	perceptron.Kernel = filter.Kernel{Degree: 3, Budget: 12}
+	perceptron.Learner = model.Spec{Kind: model.KindPerceptron}
+	return map[string]filter.Options{"degree 2": passive, "perceptron of degree 3": perceptron}
 }
 
 // TestAKernelAccountIsAFunctionOfItsEvents: replayed from its journal, or restarted
@@ -55,8 +41,8 @@ func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
 			}
 			wantSameDigest(t, "replayed", calm.f, f)
 			st := f.State()
-			if n := st.Supports.Len(); n != 12 || st.Coefficients.Len() != n || f.Explainer.Size() != (filter.Size{Supports: n}) || st.Weights.Len() != 0 {
-				t.Errorf("%d supports, %d coefficients, %+v, %d weights; the budget is 12", n, st.Coefficients.Len(), f.Explainer.Size(), st.Weights.Len())
+			if n := st.Supports.Len(); n != 12 || f.Explainer.Size() != (filter.Size{Supports: n}) || st.Weights.Len() != 0 {
+				t.Errorf("%d supports, %+v, %d weights; the budget is 12", n, f.Explainer.Size(), st.Weights.Len())
 			}
 			if st.Account.Displaced == 0 || st.Account.Updates < 13 || st.Account.MaxNorm == 0 || st.Account.Kernel.Reach == 0 {
 				t.Errorf("%+v", st.Account)
@@ -70,9 +56,6 @@ func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
 // out a support.
 func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 	for name, o := range kernelOptions() {
-		if o.Kernel.Forget == model.ForgetShrink {
-			continue // it scales all, which corrections leave out
-		}
 		o.Kernel.Budget = 1000
 		w := newWorld(t, o)
 		w.teach()
@@ -80,7 +63,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 		flips, corrected := 0, 0
 		for i, key := range w.f.State().Messages.Keys() {
 			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explainer.Explain(k)
+			ex, err := w.f.Explainer.Explain(k, nil)
 			if err != nil {
 				continue // the owner's own
 			}
@@ -132,17 +115,17 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 	w := newWorld(t, o)
 	w.teach()
 	kernel := o
-	kernel.Kernel = filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2}, Budget: 50, Forget: model.ForgetProject}
-	gaussian := kernel
-	gaussian.Kernel.Kernel = model.Kernel{Kind: model.KernelGaussian, Gamma: 1}
-	for n, next := range []filter.Options{kernel, gaussian, o, kernel} {
+	kernel.Kernel = filter.Kernel{Degree: 2, Budget: 50}
+	cubic := kernel
+	cubic.Kernel.Degree = 3
+	for n, next := range []filter.Options{kernel, cubic, o, kernel} {
 		if !w.f.Line().Trained() {
 			t.Fatalf("change %d: untrained before", n)
 		}
 		w.apply(&filter.Configured{At: w.moment(), Options: next})
 		st := w.f.State()
 		if a := st.Account; w.f.Line().Trained() || a.Mistakes+a.Updates+a.Scores+a.Labels != 0 || a.Kernel != (model.KernelTally{}) ||
-			st.Weights.Len()+st.Supports.Len()+st.Coefficients.Len()+st.Labelled.Len()+st.Recent.Len() != 0 {
+			st.Weights.Len()+st.Supports.Len()+st.Labelled.Len()+st.Recent.Len() != 0 {
 			t.Fatalf("change %d: %+v, %d weights, %d supports", n, a, st.Weights.Len(), st.Supports.Len())
 		}
 		w.storm(uint64(n), 120)
@@ -169,17 +152,15 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 }
 
 func TestKernelOptionsThatCannotBe(t *testing.T) {
-	good := kernelOptions()["projectron"]
+	good := kernelOptions()["degree 2"]
 	for name, c := range map[string]struct {
 		spoil func(*filter.Options)
 		want  string
 	}{
 		"no budget":      {func(o *filter.Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
 		"great budget":   {func(o *filter.Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
-		"degree":         {func(o *filter.Options) { o.Kernel.Kernel.Degree = 0 }, "degree is 0"},
-		"forgetting":     {func(o *filter.Options) { o.Kernel.Forget = "newest" }, `"newest" is unknown`},
-		"forgetron":      {func(o *filter.Options) { o.Kernel.Forget = model.ForgetShrink }, "perceptron alone"},
-		"budget without": {func(o *filter.Options) { o.Kernel = filter.Kernel{Budget: 5} }, `kernel "" is unknown`},
+		"degree":         {func(o *filter.Options) { o.Kernel.Degree = 17 }, "degree is 17"},
+		"budget without": {func(o *filter.Options) { o.Kernel = filter.Kernel{Budget: 5} }, "degree is 0"},
 	} {
 		o := good
 		c.spoil(&o)

@@ -17,7 +17,7 @@ type lookup struct {
 }
 
 // windowNumber is the reverse of store.WindowKey.
-func windowNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
+func windowNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
 
 // find returns the number of the row that a message has.
 func (l *lookup) find(k store.MessageKey) (n uint64, ok bool) {
@@ -29,7 +29,7 @@ func (l *lookup) find(k store.MessageKey) (n uint64, ok bool) {
 func (l *lookup) all() map[store.MessageKey]uint64 {
 	if l.index == nil {
 		l.index = make(map[store.MessageKey]uint64, l.rows.Len())
-		l.rows.Each(func(key []byte, row *store.Windowed) {
+		l.rows.Each(func(key string, row *store.Windowed) {
 			l.index[row.Message] = max(l.index[row.Message], windowNumber(key))
 		})
 	}

@@ -100,7 +100,7 @@ type Options struct {
 	// Dual is of a dual learner.
 	Dual Dual `cbor:"31,keyasint,omitzero"`
 	// Kernel is of a kernel learner, which makes the updates of Learner. When the
-	// kernel or the way to forget changes, learning begins anew.
+	// kernel changes, learning begins anew.
 	Kernel Kernel `cbor:"30,keyasint,omitzero"`
 	// EarlyFor is how long feedback that came before its message waits for it, by
 	// the account's clock; 0: not at all.
@@ -143,30 +143,19 @@ type Limits struct {
 
 // Kernel makes the learner one over supports. The zero value leaves it linear.
 type Kernel struct {
-	Kernel model.Kernel     `cbor:"1,keyasint"`
-	Budget int              `cbor:"2,keyasint"` // most supports
-	Forget model.Forgetting `cbor:"3,keyasint"` // how to keep to that
+	Degree model.Kernel `cbor:"1,keyasint"`
+	Budget int          `cbor:"2,keyasint"` // most supports
 }
 
 func (k Kernel) linear() bool { return k == Kernel{} }
 
-// Name returns how the configuration calls the kernel; "" for a linear learner.
-func (k Kernel) Name() string {
-	if k.Kernel.Normalised {
-		return "normalised"
-	}
-	return string(k.Kernel.Kind)
-}
-
-// ModelSpec returns what the learner is made of; its Kernel is zero for a linear one.
-func (o Options) ModelSpec() model.KernelSpec {
-	return model.KernelSpec{Spec: o.Learner, Kernel: o.Kernel.Kernel, Budget: o.Kernel.Budget, Forget: o.Kernel.Forget}
+// KernelSpec returns what a kernel learner is made of; its Kernel is 0 for a linear one.
+func (o Options) KernelSpec() model.KernelSpec {
+	return model.KernelSpec{Spec: o.Learner, Kernel: o.Kernel.Degree, Budget: o.Kernel.Budget}
 }
 
 // Another reports whether what was learnt under the options p is of no use under o.
-func (o Options) Another(p Options) bool {
-	return o.Kernel.Kernel != p.Kernel.Kernel || o.Kernel.Forget != p.Kernel.Forget
-}
+func (o Options) Another(p Options) bool { return o.Kernel.Degree != p.Kernel.Degree }
 
 // maxSupports bounds the state that an account may have.
 const maxSupports = 100_000
@@ -211,7 +200,7 @@ func (o Options) Validate() error {
 		errs = append(errs, err)
 	}
 	if !o.Kernel.linear() {
-		if err := o.ModelSpec().Validate(); err != nil && o.Learner.Validate() == nil {
+		if err := o.KernelSpec().Validate(); err != nil && o.Learner.Validate() == nil {
 			errs = append(errs, err)
 		}
 		if b := o.Kernel.Budget; b < 1 || b > maxSupports {

@@ -19,14 +19,21 @@ import (
 
 // somePrior is a prior of n weights that every message meets some of.
 func somePrior(seed uint64, n int) store.PackedVector {
-	rng := rand.New(rand.NewPCG(seed, 3))
-	names := featurize.Impersonal()
+	rng := rand.New(rand.NewPCG(seed, 4))
+	var names []string
+	for _, fact := range []string{"shape:questions ", "shape:own lines ", "depth:", "history:thread by owner "} {
+		for _, n := range []string{"0", "1", "2", "3", "4+", "8+", "16+", "32+", "64+", "128+"} {
+			for _, to := range []string{"", " | elsewhere", " | cc", " | to", " | to alone"} {
+				names = append(names, fact+n+to)
+			}
+		}
+	}
 	x := model.Vector{{Index: model.Affine, Value: -0.5}}
 	for _, name := range []string{"addressed:to alone", "place:start", "place:reply", "history:sender answered new"} {
 		x = append(x, model.Feature{Index: featurize.IndexOf(name), Value: 0.1 + rng.Float64()})
 	}
 	for len(x) < n {
-		index, _ := featurize.ImpersonalIndex(names[rng.IntN(len(names))])
+		index := featurize.IndexOf(names[rng.IntN(len(names))])
 		value := math.Round(100*(rng.Float64()-0.5)) / 100
 		if value == 0 {
 			continue
@@ -214,7 +221,7 @@ func TestAKernelAccountHasNoUseForAPriorUntilItIsLinear(t *testing.T) {
 	w.apply(&filter.Primed{At: w.moment(), Weights: prior})
 	linear, kernel := w.f.Options(), w.f.Options()
 	kernel.Learner.Kind = model.KindPassiveAggressive
-	kernel.Kernel = filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}, Budget: 100, Forget: model.Forgetting("oldest")}
+	kernel.Kernel = filter.Kernel{Degree: 2, Budget: 100}
 	for _, learns := range []bool{false, true} {
 		w.apply(&filter.Configured{At: w.moment(), Options: kernel})
 		if n := w.f.State().Weights.Len(); n != 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Learner and Lessons make a world a Past with all lessons there ever were.
-func (w *world) Learner() (*store.State, error) { return store.NewState(), nil }
+// Base and Lessons make a world a Past with all lessons there ever were.
+func (w *world) Base() (*store.State, error) { return store.NewState(), nil }
 
 func (w *world) Interrupted() error { return nil }
 
@@ -245,7 +245,7 @@ func labelledAtOnce() filter.Options {
 func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 	another := func(w *world) {
 		o := w.f.Options()
-		o.Kernel = kernelOptions()["polynomial"].Kernel
+		o.Kernel = kernelOptions()["degree 2"].Kernel
 		w.apply(&filter.Configured{At: w.moment(), Options: o})
 		w.give(60, 5)
 	}
@@ -286,7 +286,7 @@ func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
 	for name, change := range map[string]func(*filter.Options){
 		"aggressiveness": func(o *filter.Options) { o.Learner.Aggressiveness = 0.5 },
-		"kernel":         func(o *filter.Options) { o.Kernel = kernelOptions()["polynomial"].Kernel },
+		"kernel":         func(o *filter.Options) { o.Kernel = kernelOptions()["degree 2"].Kernel },
 	} {
 		w := newWorld(t, labelledAtOnce())
 		w.give(0, 10)
@@ -357,7 +357,7 @@ type based struct {
 
 func (b *based) Interrupted() error { return nil }
 
-func (b *based) Learner() (*store.State, error) {
+func (b *based) Base() (*store.State, error) {
 	f, _, err := past.Replay(store.NewState(), b.world.entries(), b.world.features)
 	if err != nil {
 		return nil, err

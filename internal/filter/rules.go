@@ -20,7 +20,7 @@ const MaxRules = 1000
 // threshold; and the weights are kept such that the rule's own feature, were it
 // all that is known of a message, would decide the same.
 type Rule struct {
-	// Match is what featurize.ParsePredicate reads, such as "from:ann@example.org".
+	// Match is what parsePredicate reads, such as "from:ann@example.org".
 	Match string      `cbor:"1,keyasint"`
 	Label model.Label `cbor:"2,keyasint"`
 }
@@ -34,8 +34,8 @@ func (r Rule) outcome() store.Outcome {
 
 // index is that of the feature that a valid rule asks for.
 func (r Rule) index() model.Index {
-	p, _ := featurize.ParsePredicate(r.Match)
-	return p.Index
+	p, _ := parsePredicate(r.Match)
+	return p.index
 }
 
 // String says it in words.
@@ -59,7 +59,7 @@ func ValidateRules(rules []Rule) error {
 // RuleSet finds the rule that decides a message. Safe for concurrent use.
 type RuleSet struct {
 	list    []Rule // Match in its final form
-	asks    []featurize.Predicate
+	asks    []predicate
 	weights *model.Rules
 	vouched bool // a rule on From needs somebody to vouch for it
 }
@@ -74,23 +74,23 @@ func NewRuleSet(rules []Rule, o featurize.Options) (*RuleSet, error) {
 	first := map[model.Index]int{}
 	var weights []model.Rule
 	for i, rule := range rules {
-		p, err := featurize.ParsePredicate(rule.Match)
+		p, err := parsePredicate(rule.Match)
 		if err != nil {
 			return nil, fmt.Errorf("rule %d: %w", i+1, err)
 		}
 		if rule.Label != model.Important && rule.Label != model.Ordinary {
 			return nil, fmt.Errorf("rule %d, %q, has the label %d; it is +1 or -1", i+1, rule.Match, rule.Label)
 		}
-		if j, taken := first[p.Index]; taken {
+		if j, taken := first[p.index]; taken {
 			if rules[j].Label != rule.Label {
-				return nil, fmt.Errorf("rules %d and %d contradict each other: %q cannot be both important and ordinary", j+1, i+1, p.Text)
+				return nil, fmt.Errorf("rules %d and %d contradict each other: %q cannot be both important and ordinary", j+1, i+1, p.text)
 			}
-			return nil, fmt.Errorf("rules %d and %d are the same: %q", j+1, i+1, p.Text)
+			return nil, fmt.Errorf("rules %d and %d are the same: %q", j+1, i+1, p.text)
 		}
-		first[p.Index] = i
-		s.list, s.asks = append(s.list, Rule{p.Text, rule.Label}), append(s.asks, p)
-		if value, affine := p.Prototype(o); value > 0 {
-			weights = append(weights, model.Rule{Index: p.Index, Value: value, Affine: affine, Label: rule.Label})
+		first[p.index] = i
+		s.list, s.asks = append(s.list, Rule{p.text, rule.Label}), append(s.asks, p)
+		if value, affine := o.Lone(p.group); value > 0 {
+			weights = append(weights, model.Rule{Index: p.index, Value: value, Affine: affine, Label: rule.Label})
 		}
 	}
 	var err error
@@ -102,8 +102,8 @@ func NewRuleSet(rules []Rule, o featurize.Options) (*RuleSet, error) {
 // From is vouched for. O(n log of the features) time.
 func (s *RuleSet) Match(x *featurize.Features, vouched bool) (Rule, bool) {
 	for i, p := range s.asks {
-		has := x.Has(p.Index) || p.Claimed != 0 && x.Has(p.Claimed)
-		if has && (!p.Sender || !s.vouched || vouched) {
+		has := x.Has(p.index) || p.claimed != 0 && x.Has(p.claimed)
+		if has && (!p.sender || !s.vouched || vouched) {
 			return s.list[i], true
 		}
 	}
@@ -120,7 +120,7 @@ func (s *RuleSet) Weights() *model.Rules {
 
 func (s *RuleSet) byIndex(index model.Index) *Rule {
 	for i, p := range s.asks {
-		if p.Index == index {
+		if p.index == index {
 			return &s.list[i]
 		}
 	}

@@ -22,12 +22,12 @@ func (w *world) wantObedient() {
 	w.t.Helper()
 	rules, _ := w.f.Explainer.Rules()
 	for _, r := range rules {
-		p, err := featurize.ParsePredicate(r.Match)
+		p, err := filter.ParsePredicate(r.Match)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		value, affine := p.Prototype(w.f.Options().Featurize)
-		x := model.Vector{{Index: model.Affine, Value: affine}, {Index: p.Index, Value: value}}
+		value, affine := w.f.Options().Featurize.Lone(p.Group())
+		x := model.Vector{{Index: model.Affine, Value: affine}, {Index: p.Index(), Value: value}}
 		if score := w.f.State().Weights.Dot(x); float64(r.Label)*score < model.RuleMargin {
 			w.t.Fatalf("%v: the prototype has the score %v", r, score)
 		}
@@ -66,7 +66,7 @@ func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
 		if important := c.want == store.DecidedImportant; len(r.Marks) > 0 != important || d.Score > 0 != important {
 			t.Fatalf("%s: %d marks, score %v", c.from, len(r.Marks), d.Score)
 		}
-		ex, err := w.f.Explainer.Explain(l.key)
+		ex, err := w.f.Explainer.Explain(l.key, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestOnlyVouchedMailMeetsARuleOnItsSender(t *testing.T) {
 		if r.Decision.Rule == nil || r.Decision.Rule.Match != c.want {
 			t.Errorf("%s: decided by %v, want %s", name, r.Decision.Rule, c.want)
 		}
-		if ex, err := w.f.Explainer.Explain(l.key); err != nil || ex.Rule.Match != c.want {
+		if ex, err := w.f.Explainer.Explain(l.key, nil); err != nil || ex.Rule.Match != c.want {
 			t.Errorf("%s: explained by %v, %v", name, ex.Rule, err)
 		}
 	}

@@ -74,8 +74,8 @@ func bySeq(messages *store.Table[store.Message], each func(k store.MessageKey, m
 		key store.MessageKey
 	}
 	all := make([]numbered, 0, messages.Len())
-	messages.Each(func(key []byte, m *store.Message) {
-		k := store.MessageKey(key)
+	messages.Each(func(key string, m *store.Message) {
+		k := store.MessageKey([]byte(key))
 		each(k, m)
 		all = append(all, numbered{m.Seq, k})
 	})
@@ -113,7 +113,7 @@ func (f *Filter) rebuildQueues() {
 		}
 	})}
 	f.Status.passed = 0
-	f.st.Messages.Each(func(_ []byte, m *store.Message) {
+	f.st.Messages.Each(func(_ string, m *store.Message) {
 		if m.Outcome != store.Undecided && m.Seq > important {
 			f.Status.passed++
 		}

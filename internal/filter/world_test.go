@@ -53,7 +53,7 @@ type world struct {
 type freezing struct {
 	entry int
 	key   store.MessageKey
-	data  []byte
+	data  store.FeatureRecord
 }
 
 const owner = "owner@example.org"
@@ -122,12 +122,8 @@ func (w *world) apply(e filter.Event) filter.Result {
 	}
 	w.journal = append(w.journal, entry)
 	if r.Features != nil {
-		data, err := r.Features.MarshalBinary()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.features[r.Decision.Message] = data
-		w.frozen = append(w.frozen, freezing{len(w.journal), r.Decision.Message, data})
+		w.features.Keep(r.Decision.Message, r.Features, true)
+		w.frozen = append(w.frozen, freezing{len(w.journal), r.Decision.Message, w.features[r.Decision.Message]})
 	}
 	for _, l := range r.Lessons {
 		w.past = append(w.past, l)

@@ -32,15 +32,7 @@ func Compare(lessons []model.Lesson, experiments []Experiment) (*Comparison, err
 // WriteTable writes c for people.
 func (c *Comparison) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	counted := false
-	for _, r := range c.Learners {
-		counted = counted || r.Operations != nil
-	}
-	fmt.Fprint(t, "learner\tmistakes\tpasses\twrong in the end\tmargin\tat most\tceiling")
-	if counted {
-		fmt.Fprint(t, "\tproducts\tkernels")
-	}
-	fmt.Fprintln(t)
+	fmt.Fprintln(t, "learner\tmistakes\tpasses\twrong in the end\tmargin\tat most\tceiling")
 	number := func(v *float64) string {
 		if v == nil {
 			return "–"
@@ -52,11 +44,7 @@ func (c *Comparison) WriteTable(w io.Writer) error {
 		if r.Ceiling != nil {
 			ceiling = fmt.Sprint(*r.Ceiling)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s", r.Name, r.Mistakes, r.Passes, r.Wrong, number(r.Margin), number(r.MarginAtMost), ceiling)
-		if o := r.Operations; o != nil {
-			fmt.Fprintf(t, "\t%d\t%d", o.Products, o.Kernels)
-		}
-		fmt.Fprintln(t)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s\n", r.Name, r.Mistakes, r.Passes, r.Wrong, number(r.Margin), number(r.MarginAtMost), ceiling)
 	}
 	fmt.Fprintln(t)
 	for _, r := range c.Learners {

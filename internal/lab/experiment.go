@@ -5,8 +5,10 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // Experiment says what to do with labelled vectors. Vectors are raw unless Lift or
@@ -19,15 +21,14 @@ type Experiment struct {
 	// Replay is of the dual learner, where it has neither a kernel nor a mean.
 	Replay Replay
 	// Modified runs Algorithms 2 and 3 of Vempala instead of Learner.
-	Modified *model.ModifiedOptions
+	Modified *theory.ModifiedOptions
 	// Descent runs subgradient descent instead of Learner.
 	Descent *Descent
 	// Average predicts with the mean of all weights so far.
 	Average bool
-	// Kernel makes Learner a kernel learner.
-	Kernel *model.Kernel
+	// Kernel, where not 0, makes Learner a kernel learner.
+	Kernel model.Kernel
 	Budget int // of supports
-	Forget model.Forgetting
 
 	Map       string  // "", "quadratic" or "quadratic-kernel"; comes first
 	Lift      float64 // value of the constant coordinate that comes next; 0: none
@@ -35,13 +36,12 @@ type Experiment struct {
 	Force     float64 // value of the feature of its own that each example gets last; 0: none
 
 	Passes int  // at most, until one makes no mistake
-	Count  bool // operations
 	Show   bool // the weights found
 }
 
-// Descent is model.NewSGD's.
+// Descent is theory.NewSGD's.
 type Descent struct {
-	Loss model.Loss
+	Loss theory.Loss
 	Rate float64
 }
 
@@ -51,7 +51,7 @@ var ErrExperiment = errors.New("no such experiment")
 // mostForCeiling bounds the lessons of all passes that a ceiling is sought for. Of a
 // kernel each takes as many kernels as there are lessons before it.
 func (x *Experiment) mostForCeiling() int {
-	if x.Kernel != nil {
+	if x.Kernel != 0 {
 		return 20_000
 	}
 	return 300_000
@@ -66,11 +66,11 @@ func (x Experiment) Run(lessons []model.Lesson) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExperiment, err)
 	}
-	r := &Report{Name: x.Name, Learner: x.String(), Does: x.does(), Examples: len(lessons), Radius: model.Radius(lessons)}
+	r := &Report{Name: x.Name, Learner: x.String(), Does: x.does(), Examples: len(lessons), Radius: theory.Radius(lessons)}
 	switch {
 	case x.Modified != nil:
 		err = x.runModified(r, lessons)
-	case x.Kernel != nil || x.Descent != nil || x.Average || x.replays():
+	case x.Kernel != 0 || x.Descent != nil || x.Average || x.replays():
 		err = x.runPupil(r, lessons)
 	default:
 		err = x.runLinear(r, lessons)
@@ -88,65 +88,68 @@ func (x *Experiment) prepare(lessons []model.Lesson) ([]model.Lesson, error) {
 		switch x.Map {
 		case "":
 		case "quadratic":
-			e.Vector = model.Quadratic(e.Vector)
+			e.Vector = theory.Quadratic(e.Vector)
 		case "quadratic-kernel":
 			if x.Lift != 0 {
 				return nil, errors.New("the map quadratic-kernel has a constant coordinate already")
 			}
-			e.Vector = model.QuadraticKernel(e.Vector)
+			e.Vector = theory.QuadraticKernel(e.Vector)
 		default:
 			return nil, fmt.Errorf("there is no map %q", x.Map)
 		}
 		if x.Lift != 0 {
-			e.Vector = model.Lift(e.Vector, x.Lift)
+			e.Vector = theory.Lift(e.Vector, x.Lift)
 		}
 		if x.Normalise {
-			e.Vector = e.Vector.Normalised()
+			e.Vector = theory.Normalised(e.Vector)
 		}
 		out[t] = e
 	}
 	if x.Force != 0 {
-		return model.Force(out, x.Force)
+		return theory.Force(out, x.Force)
 	}
 	return out, nil
 }
 
 func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
-	s, err := model.Cycle(x.Learner, lessons, x.Passes)
+	s, err := theory.Cycle(x.Learner, lessons, x.Passes)
 	if err != nil {
 		return err
 	}
 	r.Separated, r.Wrong, r.Passes, r.Mistakes = s.Separated, s.Wrong, s.Passes, s.Mistakes
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
-	x.count(r, s.Operations)
 	x.show(r, s.Weights)
-	x.ceiling(r, nil, lessons, s.Tally)
+	r.ceiling(x.ceiling(nil, lessons, r.Passes, s.Tally))
 	return nil
 }
 
-// ceiling seeks that of all passes of l, which may be nil where it is linear. t is what
-// is known of its steps.
-func (x *Experiment) ceiling(r *Report, l pupil, lessons []model.Lesson, t model.DualTally) {
-	if n, most := r.Passes*len(lessons), x.mostForCeiling(); n > most {
-		r.NoCeiling = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
-		return
-	}
+// ceiling seeks that of so many passes of l, which may be nil where it is linear, and
+// returns how far w was displaced, too. t is what is known of l's steps.
+func (x *Experiment) ceiling(l pupil, lessons []model.Lesson, passes int, t model.DualTally) (c model.Ceiling, displaced float64) {
 	h := x.hindsight(l)
-	if h.reason == "" {
-		for range r.Passes {
-			for _, e := range lessons {
-				h.add(e)
-			}
-		}
-		h.Tally(model.DualTally{}, t)
+	if n, most := passes*len(lessons), x.mostForCeiling(); n > most && h.reason == "" {
+		h.reason = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
 	}
-	c, reason := h.ceiling()
-	if r.NoCeiling = reason; reason == "" {
+	if h.reason != "" {
+		return model.Ceiling{Reason: h.reason}, h.displaced
+	}
+	for range passes {
+		for _, e := range lessons {
+			h.add(e)
+		}
+	}
+	h.Tally(model.DualTally{}, t)
+	return h.Ceiling(), h.displaced
+}
+
+// ceiling fills in a ceiling.
+func (r *Report) ceiling(c model.Ceiling, _ float64) {
+	if r.NoCeiling = c.Reason; c.Reason == "" {
 		r.Ceiling, r.Bound, r.BoundGap = &c.Mistakes, &c.Bound, &c.Gap
 	}
 }
 
-// runPupil cycles a learner that model.Cycle does not know.
+// runPupil cycles a learner that theory.Cycle does not know.
 func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 	l, err := x.pupil(lessons)
 	if err != nil {
@@ -170,28 +173,26 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 		}
 		r.Separated = r.Wrong == 0
 	}
-	taught := l
 	switch l := l.(type) {
 	case *model.KernelLearner:
-		r.Radius, r.Supports = l.Radius(), l.Len()
+		r.Radius, r.Supports = 0, l.Len()
+		for _, e := range lessons {
+			r.Radius = max(r.Radius, math.Sqrt(l.Normal(e.Vector)))
+		}
 	case interface{ Weights() *model.Weights }:
-		margin, widest := model.Margin(l.Weights(), lessons), model.FindWidest(lessons, min(x.Passes, 1000))
+		margin, widest := theory.Margin(l.Weights(), lessons), theory.FindWidest(lessons, min(x.Passes, 1000))
 		r.Margin, r.MarginAtMost = &margin, &widest.AtMost
 		x.show(r, l.Weights())
 	}
-	if c, ok := l.(model.Counter); ok {
-		x.count(r, c.Operations())
-	}
-	x.ceiling(r, taught, lessons, t.tally())
+	r.ceiling(x.ceiling(l, lessons, r.Passes, t.tally()))
 	return nil
 }
 
 func (x *Experiment) runModified(r *Report, lessons []model.Lesson) error {
-	m, err := model.SolveModified(lessons, *x.Modified)
+	m, err := theory.SolveModified(lessons, *x.Modified)
 	if err != nil {
 		return err
 	}
-	x.count(r, m.Operations)
 	r.Passes, r.Mistakes, r.NoCeiling = m.Rounds, m.Mistakes, fmt.Sprintf("but at most %d mistakes in a round that succeeds", m.Limit)
 	r.Wrong = len(lessons)
 	if m.Weights == nil {
@@ -204,7 +205,7 @@ func (x *Experiment) runModified(r *Report, lessons []model.Lesson) error {
 		}
 	}
 	x.show(r, m.Weights)
-	margin := model.Margin(m.Weights, lessons)
+	margin := theory.Margin(m.Weights, lessons)
 	r.Margin, r.Separated = &margin, r.Wrong == 0
 	return nil
 }

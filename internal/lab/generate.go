@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // Generator makes labelled vectors.
@@ -42,12 +43,12 @@ func (g Generator) Generate() ([]model.Lesson, error) {
 	switch name {
 	case "vempala":
 		if n, err := strconv.Atoi(number); err == nil && n >= 1 && n <= 1000 {
-			return model.VempalaHard(n), nil
+			return theory.VempalaHard(n), nil
 		}
 		return nil, fmt.Errorf("%w: vempala:%s, want a number of dimensions from 1 to 1000", ErrExperiment, number)
 	case "blum":
 		if within(1, math.MaxFloat64) {
-			return model.BlumHard(v), nil
+			return theory.BlumHard(v), nil
 		}
 		return nil, fmt.Errorf("%w: blum:%s, want a number K of 1 or more", ErrExperiment, number)
 	}

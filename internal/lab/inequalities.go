@@ -10,12 +10,13 @@ import (
 	"unicode"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // Inequalities are a system with the names of its unknowns and the text of its
 // rows.
 type Inequalities struct {
-	model.System
+	theory.System
 	// Names of the unknowns in order of first use; the first has index IndexOf(0).
 	Names []string
 	Lines []string // of the rows, as they were written, without comments

@@ -34,7 +34,7 @@ func BenchmarkKernelOnVectors(b *testing.B) {
 	// With so great a margin every one becomes a support.
 	l, err := model.NewKernel(model.KernelSpec{
 		Spec:   model.Spec{Kind: model.KindMargin, Margin: 1e12},
-		Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2},
+		Kernel: 2,
 	})
 	if err != nil {
 		b.Fatal(err)

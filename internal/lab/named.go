@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // member is one learner of the family: what makes it of an Experiment that has the
@@ -18,7 +19,7 @@ type member struct {
 }
 
 // budgeted is the learner that needs a budget.
-const budgeted = "gaussian-budget"
+const budgeted = "polynomial-2-budget"
 
 // family lists every learner of a comparison.
 var family = []member{
@@ -38,19 +39,18 @@ var family = []member{
 	}},
 	{"descent", func(x *Experiment) {
 		if x.Descent == nil {
-			x.Descent = &Descent{Loss: model.LossHinge, Rate: 0.1}
+			x.Descent = &Descent{Loss: theory.LossHinge, Rate: 0.1}
 		}
 	}},
 	{"modified", func(x *Experiment) {
 		if x.Modified == nil {
-			x.Modified = &model.ModifiedOptions{Sigma: 0.1, Delta: 0.01, Seed: 1}
+			x.Modified = &theory.ModifiedOptions{Sigma: 0.1, Delta: 0.01, Seed: 1}
 		}
 	}},
 	{"quadratic", func(x *Experiment) { x.Learner.Kind, x.Map, x.Lift = model.KindPerceptron, "quadratic-kernel", 0 }},
-	{"polynomial-2", func(x *Experiment) { x.polynomial(2) }},
-	{"polynomial-3", func(x *Experiment) { x.polynomial(3) }},
-	{"gaussian", func(x *Experiment) { x.gaussian(0) }},
-	{budgeted, func(x *Experiment) { x.gaussian(x.Budget) }},
+	{"polynomial-2", func(x *Experiment) { x.polynomial(2, 0) }},
+	{"polynomial-3", func(x *Experiment) { x.polynomial(3, 0) }},
+	{budgeted, func(x *Experiment) { x.polynomial(2, x.Budget) }},
 }
 
 func orOne(v float64) float64 {
@@ -60,28 +60,12 @@ func orOne(v float64) float64 {
 	return v
 }
 
-func (x *Experiment) polynomial(degree int) {
-	normalised := x.Kernel != nil && x.Kernel.Normalised
-	x.Kernel, x.Budget = &model.Kernel{Kind: model.KernelPolynomial, Degree: degree, Normalised: normalised}, 0
-	x.Learner = withKernel(x.Learner)
-}
-
-func (x *Experiment) gaussian(budget int) {
-	gamma := 1.0
-	if x.Kernel != nil && x.Kernel.Gamma > 0 {
-		gamma = x.Kernel.Gamma
+// polynomial gives x a kernel. With one, the dual learner has no window: it is PA-II.
+func (x *Experiment) polynomial(degree model.Kernel, budget int) {
+	x.Kernel, x.Budget = degree, budget
+	if x.Learner.Kind == model.KindDual {
+		x.Learner.Kind = model.KindPassiveAggressive
 	}
-	x.Kernel, x.Budget = &model.Kernel{Kind: model.KernelGaussian, Gamma: gamma}, budget
-	x.Learner = withKernel(x.Learner)
-}
-
-// withKernel returns what s is with a kernel. The supports of PA-II are kept anyway, so
-// that there the dual learner has no window.
-func withKernel(s model.Spec) model.Spec {
-	if s.Kind == model.KindDual {
-		s.Kind = model.KindPassiveAggressive
-	}
-	return s
 }
 
 // Names lists the learners that Named knows, in the order of tables.
@@ -94,7 +78,7 @@ func Names() []string {
 }
 
 // Named makes experiments of names, "all" meaning every one that makes sense, with the parameters of x
-// (margin, C, rate, σ, γ, budget, …) and what x does to the vectors. Learners that need
+// (margin, C, rate, σ, budget, …) and what x does to the vectors. Learners that need
 // a part of x which others must not have, such as Descent, have defaults where x has
 // none.
 func (x Experiment) Named(names []string) ([]Experiment, error) {
@@ -120,9 +104,6 @@ func (x Experiment) Named(names []string) ([]Experiment, error) {
 		}
 		if name != "modified" {
 			one.Modified = nil
-		}
-		if !strings.HasPrefix(name, "polynomial") && !strings.HasPrefix(name, "gaussian") {
-			one.Kernel = nil
 		}
 		family[at].of(&one)
 		out = append(out, one)

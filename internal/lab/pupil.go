@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // pupil is any learner, behind what all experiments need of it.
@@ -21,8 +22,8 @@ func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
 	switch {
 	case x.Modified != nil:
 		return newModified(*x.Modified, lessons)
-	case x.Kernel != nil:
-		return model.NewKernel(model.KernelSpec{Spec: x.Learner, Kernel: *x.Kernel, Budget: x.Budget, Forget: x.Forget})
+	case x.Kernel != 0:
+		return model.NewKernel(x.kernelSpec())
 	case x.replays():
 		return x.dual()
 	}
@@ -30,12 +31,16 @@ func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
 	if err != nil || !x.Average {
 		return l, err
 	}
-	return &averaged{model.NewAveraged(l), x.zero()}, nil
+	return &averaged{theory.NewAveraged(l), x.zero()}, nil
+}
+
+func (x *Experiment) kernelSpec() model.KernelSpec {
+	return model.KernelSpec{Spec: x.Learner, Kernel: x.Kernel, Budget: x.Budget}
 }
 
 // replays reports whether the learner is one that keeps a window.
 func (x *Experiment) replays() bool {
-	return x.Learner.Kind == model.KindDual && x.Modified == nil && x.Kernel == nil && x.Descent == nil && !x.Average
+	return x.Learner.Kind == model.KindDual && x.Modified == nil && x.Kernel == 0 && x.Descent == nil && !x.Average
 }
 
 // zero is what a score of 0 predicts.
@@ -46,16 +51,16 @@ func (x *Experiment) zero() model.Zero {
 	return x.Learner.Zero
 }
 
-func (x *Experiment) linear() (model.Learner, error) {
+func (x *Experiment) linear() (theory.Weighted, error) {
 	if x.Descent != nil {
-		return model.NewSGD(x.Descent.Loss, x.Descent.Rate, model.NewWeights(0))
+		return theory.NewSGD(x.Descent.Loss, x.Descent.Rate, model.NewWeights(0))
 	}
-	return model.New(x.Learner, model.NewWeights(0))
+	return model.NewLinear(x.Learner, model.NewWeights(0), nil)
 }
 
 // averaged predicts with the mean, and so makes the mistakes of the mean.
 type averaged struct {
-	*model.Averaged
+	*theory.Averaged
 	zero model.Zero
 }
 
@@ -71,13 +76,13 @@ func (a *averaged) Weights() *model.Weights { return a.Mean() }
 
 // modified is Algorithm 2 of Vempala, one stream long. What it gets wrong near its
 // hyperplane is a mistake like any other.
-type modified struct{ *model.Modified }
+type modified struct{ *theory.Modified }
 
-func newModified(o model.ModifiedOptions, lessons []model.Lesson) (modified, error) {
+func newModified(o theory.ModifiedOptions, lessons []model.Lesson) (modified, error) {
 	if err := o.Validate(); err != nil {
 		return modified{}, err
 	}
-	return modified{model.NewModified(model.Coordinates(lessons), o.Sigma, o.Seed)}, nil
+	return modified{theory.NewModified(theory.Coordinates(lessons), o.Sigma, o.Seed)}, nil
 }
 
 func (m modified) Score(x model.Vector) float64 { return m.Weights().Dot(x) }
@@ -103,7 +108,7 @@ func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
 		// To the bit: its step is rate·weight·y wherever the other's is weight·y.
 		spec, scale = x.Learner, x.Descent.Rate
 		spec.Kind, spec.Margin, spec.Zero = model.KindPerceptron, 1, model.ZeroUnsure
-		if x.Descent.Loss == model.LossHinge {
+		if x.Descent.Loss == theory.LossHinge {
 			spec.Kind = model.KindMargin
 		}
 		return spec, scale, ""
@@ -115,10 +120,11 @@ func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
 // past is what a ceiling is made of.
 type past struct {
 	*model.Hindsight
-	scale  float64
-	reason string
-	replay Replay
-	rows   []int // by lesson; of a learner that replays
+	reason    string // why no theorem covers the learner; then there is nothing else
+	scale     float64
+	displaced float64
+	replay    Replay
+	rows      []int // by lesson; of a learner that replays
 }
 
 // hindsight begins it for a learner that has been taught; l may be nil where it is
@@ -129,10 +135,10 @@ func (x *Experiment) hindsight(l pupil) *past {
 		return &past{reason: reason}
 	}
 	if k, ok := l.(*model.KernelLearner); ok {
-		h := model.NewKernelHindsight(k.Spec(), nil)
-		h.Displace(k.Displaced())
-		h.Reached(k.Tally().Reach)
-		return &past{Hindsight: h, scale: scale}
+		p := &past{Hindsight: model.NewKernelHindsight(x.kernelSpec(), nil), scale: scale, displaced: k.TakeDisplaced()}
+		p.Displace(p.displaced)
+		p.Reached(k.Tally().Reach)
+		return p
 	}
 	p := &past{Hindsight: model.NewHindsight(spec, nil), scale: scale}
 	if x.replays() {
@@ -182,23 +188,15 @@ func (p *past) add(e model.Lesson) {
 	p.rows = append(p.rows, p.Add(e))
 }
 
-func (p *past) ceiling() (c model.Ceiling, reason string) {
-	if p.reason != "" {
-		return c, p.reason
-	}
-	c = p.Ceiling()
-	return c, c.Reason
-}
-
 // String names the learner the way the command line does.
 func (x *Experiment) String() string {
 	var s string
-	switch m, k := x.Modified, x.Kernel; {
+	switch m := x.Modified; {
 	case m != nil:
 		return fmt.Sprintf("modified --sigma %g --delta %g --seed %d", m.Sigma, m.Delta, m.Seed)
 	case x.Descent != nil:
 		loss := "perceptron"
-		if x.Descent.Loss == model.LossHinge {
+		if x.Descent.Loss == theory.LossHinge {
 			loss = "hinge"
 		}
 		s = fmt.Sprintf("descent --loss %s --rate %g", loss, x.Descent.Rate)
@@ -213,20 +211,10 @@ func (x *Experiment) String() string {
 				s += fmt.Sprintf(" --window %d --steps %d", x.Replay.Window, x.Replay.Steps)
 			}
 		}
-		switch {
-		case k == nil:
-		case k.Kind == model.KernelGaussian:
-			s += fmt.Sprintf(" --kernel gaussian --gamma %g", k.Gamma)
-		default:
-			s += fmt.Sprintf(" --kernel polynomial --degree %d", k.Degree)
-			if k.Normalised {
-				s += " --normalised"
-			}
-		}
-		if k != nil && x.Budget > 0 {
-			s += fmt.Sprintf(" --budget %d", x.Budget)
-			if x.Forget != "" {
-				s += " --forget " + string(x.Forget)
+		if x.Kernel != 0 {
+			s += fmt.Sprintf(" --kernel-degree %d", x.Kernel)
+			if x.Budget > 0 {
+				s += fmt.Sprintf(" --budget %d", x.Budget)
 			}
 		}
 	}

@@ -47,14 +47,6 @@ type Report struct {
 	Supports int `json:"supports,omitempty"`
 	// Weights are the best weights found, by feature; only on request.
 	Weights []Weight `json:"weights,omitempty"`
-	// Operations are those of the learner in all passes; only on request.
-	Operations *Operations `json:"operations,omitempty"`
-}
-
-// Operations counts the operations as model.Operations does.
-type Operations struct {
-	Products uint64 `json:"products"` // products of two values, or of a value and a weight
-	Kernels  uint64 `json:"kernels"`  // evaluations of a kernel from a dot product
 }
 
 // Weight is the weight of one feature.
@@ -75,12 +67,6 @@ func (x *Experiment) show(r *Report, w *model.Weights) {
 			one.Feature = FeatureOf(f.Index)
 		}
 		r.Weights = append(r.Weights, one)
-	}
-}
-
-func (x *Experiment) count(r *Report, o model.Operations) {
-	if x.Count {
-		r.Operations = &Operations{o.Products, o.Kernels}
 	}
 }
 
@@ -119,9 +105,6 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	if r.Supports > 0 {
 		line("supports", "%d", r.Supports)
-	}
-	if o := r.Operations; o != nil {
-		line("operations", "%d products, %d kernels", o.Products, o.Kernels)
 	}
 	if r.Ceiling != nil {
 		line("ceiling", "at most %d mistakes in these passes; bound %.6g, gap %.2g", *r.Ceiling, *r.Bound, *r.BoundGap)

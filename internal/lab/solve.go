@@ -95,7 +95,7 @@ func Read(r io.Reader, name string) (*Inequalities, error) {
 	return s, nil
 }
 
-// Solve solves a system; see model.System.
+// Solve solves a system; see theory.System.
 func Solve(s *Inequalities, passes int) (*Solved, error) {
 	if len(s.Rows) == 0 {
 		return nil, fmt.Errorf("%w: there are no rows", ErrFormat)

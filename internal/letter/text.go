@@ -14,7 +14,7 @@ import (
 	"github.com/emersion/go-message/mail"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/reason"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -171,7 +171,7 @@ func (w *writing) text(c *content) string {
 		if why != "" {
 			fmt.Fprintf(&b, "  because: %s\n", line(why, 300))
 		}
-		if odds := reason.InTen(m.Probability); odds != "" {
+		if odds := words.InTen(m.Probability); odds != "" {
 			fmt.Fprintf(&b, "  %s\n", odds)
 		}
 		if m.Mark == "refused" {
@@ -192,7 +192,7 @@ func (w *writing) text(c *content) string {
 	fmt.Fprintf(&b, "LEARNT FROM WHAT YOU DID: %d\n\n", len(c.lessons))
 	for _, l := range c.lessons[:min(len(c.lessons), mostLessons)] {
 		c.item(&b, l.Message, l.From, l.Subject)
-		fmt.Fprintf(&b, "  %s: %s\n", l.Label, reason.Deed(l.Label, l.Source))
+		fmt.Fprintf(&b, "  %s: %s\n", l.Label, words.Deed(l.Label, l.Source))
 	}
 	more(&b, len(c.lessons)-mostLessons)
 	if c.silence > 0 {

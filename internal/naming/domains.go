@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -37,7 +37,7 @@ func countDomains(vectors namedVectors, k store.MessageKey, met map[string]int) 
 	}
 	here := map[string]bool{}
 	for f := range x.All() {
-		if domain, ok := featurize.DomainOfName(f.Name); ok && !here[domain] {
+		if domain, ok := words.DomainOfName(f.Name); ok && !here[domain] {
 			here[domain] = true
 			met[domain]++
 		}

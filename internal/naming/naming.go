@@ -12,6 +12,7 @@ import (
 	"iter"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -50,7 +51,7 @@ func newNaming(v namedVectors, features ...model.Vector) *naming {
 	for _, x := range features {
 		for _, f := range x {
 			// What names nobody needs no message to be named, and with a prior none had it.
-			if name, ok := featurize.ImpersonalName(f.Index); ok {
+			if name, ok := words.ImpersonalName(f.Index); ok {
 				n.names[f.Index] = name
 				continue
 			}
@@ -80,7 +81,7 @@ func (n *naming) read(k store.MessageKey) error {
 			continue
 		}
 		n.left--
-		if featurize.Telling(f.Name) {
+		if words.Telling(f.Name) {
 			n.names[f.Index] = f.Name
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -24,7 +25,7 @@ func TestWithoutKeptNamesNoWordAndNobodyIsNamed(t *testing.T) {
 		}
 	}
 	for index, name := range n.names {
-		if _, nobody := featurize.ImpersonalName(index); name != "constant" && !nobody {
+		if _, nobody := words.ImpersonalName(index); name != "constant" && !nobody {
 			t.Errorf("%x is named %q", index, name)
 		}
 	}

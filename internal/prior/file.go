@@ -15,7 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/words"
 )
 
 // A file begins with the line "# hinged prior 1" and the line "# owners N". Lines that
@@ -113,7 +113,7 @@ func (p *Prior) line(n int, line string) string {
 	if want := decimal(value); number != want {
 		return fmt.Sprintf("the weight is %q, want it in the fewest digits: %q", number, want)
 	}
-	if _, ok := featurize.ImpersonalIndex(name); !ok {
+	if _, ok := words.ImpersonalIndex(name); !ok {
 		return fmt.Sprintf("%q is not among the features that name nobody", name)
 	}
 	if k := len(p.Weights); k > 0 && p.Weights[k-1].Name >= name {

@@ -2,7 +2,7 @@
 
 // Package prior reads, writes and makes priors: the weights that accounts begin with,
 // made of what the mail of other owners taught. They are of features that name nobody
-// (featurize.Impersonal), so no address, no name and no word of any mail is in a prior.
+// (words.Impersonal), so no address, no name and no word of any mail is in a prior.
 //
 // Data flow: weights of accounts → Mean → Prior → a text file → Parse → Pack, for
 // filter.Primed. One prior is part of the program (Default).
@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -56,8 +57,8 @@ type Mean struct {
 // Add adds those of an owner's weights that name nobody.
 func (m *Mean) Add(w *model.Weights) {
 	m.owners++
-	for _, name := range featurize.Impersonal() {
-		index, _ := featurize.ImpersonalIndex(name)
+	for _, name := range words.Impersonal() {
+		index, _ := words.ImpersonalIndex(name)
 		m.add(name, w.Get(index))
 	}
 }
@@ -85,7 +86,7 @@ func (m *Mean) Owners() int { return m.owners }
 // Prior returns the mean, without notes.
 func (m *Mean) Prior() *Prior {
 	p := &Prior{Owners: m.owners}
-	for _, name := range featurize.Impersonal() {
+	for _, name := range words.Impersonal() {
 		if sum, ok := m.sums[name]; ok {
 			p.add(name, sum/float64(m.owners))
 		}
@@ -108,7 +109,7 @@ func (p *Prior) Pack() store.PackedVector {
 	}
 	x := make(model.Vector, 0, len(p.Weights))
 	for _, w := range p.Weights {
-		index, _ := featurize.ImpersonalIndex(w.Name)
+		index, _ := words.ImpersonalIndex(w.Name)
 		x = append(x, model.Feature{Index: index, Value: w.Value})
 	}
 	return store.PackVector(x)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 )
 
@@ -180,7 +181,7 @@ func TestTheDefaultNamesNobody(t *testing.T) {
 		t.Error("there is an address in it")
 	}
 	for _, w := range p.Weights {
-		if _, ok := featurize.ImpersonalIndex(w.Name); !ok {
+		if _, ok := words.ImpersonalIndex(w.Name); !ok {
 			t.Errorf("%q is in it", w.Name)
 		}
 	}

@@ -22,6 +22,7 @@ var layers = []struct {
 	may     []string
 }{
 	{"model", nil},
+	{"model/theory", []string{"model"}},
 	{"config", []string{"internal/zones"}},
 	{"internal/zones", nil},
 	{"ingest", nil},
@@ -33,10 +34,10 @@ var layers = []struct {
 	{"store/snapshot", []string{"internal/packed", "store", "store/boltfile"}},
 	{"store/copies", []string{"store", "store/boltfile"}},
 	{"internal/pipeline", []string{"featurize"}},
-	{"internal/lab", []string{"model"}},
-	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model"}},
-	{"internal/lab/verbs", []string{"internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model"}},
-	{"internal/cli", []string{"config", "featurize", "internal/evaluate"}},
+	{"internal/lab", []string{"model", "model/theory"}},
+	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model", "model/theory"}},
+	{"internal/lab/verbs", []string{"internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model", "model/theory"}},
+	{"internal/cli", []string{"config", "internal/evaluate"}},
 	{"internal/loopback", nil},
 	{"internal/atomicfile", nil},
 	{"internal/memlimit", nil},
@@ -47,25 +48,25 @@ var layers = []struct {
 	{"internal/filter/ledger", []string{"ingest", "model", "store"}},
 	{"internal/filter", []string{"featurize", "ingest", "internal/filter/ledger", "internal/zones", "model", "store"}},
 	{"internal/filter/past", []string{"featurize", "internal/filter", "internal/filter/ledger", "model", "store"}},
-	{"internal/reason", []string{"featurize", "internal/filter"}},
-	{"internal/prior", []string{"featurize", "model", "store"}},
+	{"internal/words", []string{"featurize", "internal/filter", "model"}},
+	{"internal/prior", []string{"featurize", "internal/words", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
 	{"internal/writer", []string{"featurize", "internal/filter", "internal/filter/past", "internal/packed", "model", "store", "store/boltfile"}},
 	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
 	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/whatif", []string{"internal/filter", "internal/filter/past", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/naming", []string{"featurize", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/naming", []string{"featurize", "internal/words", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/control", []string{"docs", "internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/pipeline", "internal/reason", "internal/stream", "internal/whatif", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/pipeline", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
 	{"internal/notify", []string{"internal/atomicfile", "internal/desk"}},
-	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/filter/ledger", "internal/reason", "store"}},
-	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/reason", "store", "store/boltfile"}},
+	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/filter/ledger", "internal/words", "store"}},
+	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/words", "store", "store/boltfile"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
 	{"internal/deadletters", []string{"ingest/kafka"}},
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
-	{"internal/dashboard", []string{"internal/atomicfile", "internal/dashboard/...", "internal/desk", "internal/reason", "internal/whatif", "model"}},
+	{"internal/dashboard", []string{"internal/atomicfile", "internal/dashboard/...", "internal/desk", "internal/whatif", "internal/words", "model"}},
 	{"internal/dashboard/plot", nil},
 	{"internal/demo", []string{"internal/bootstrap", "internal/daemon", "internal/desk", "internal/zones"}},
 	{"internal/project", nil},  // tests only
@@ -74,7 +75,7 @@ var layers = []struct {
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/reason", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "internal/words", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
@@ -82,12 +83,13 @@ var layers = []struct {
 // do without.
 // A trailing slash means everything below as well.
 var unfit = map[string][]string{
+	"model/theory":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
 	"model":                  {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
 	"featurize":              {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
+	"store/boltfile":         {"reflect", "unsafe"},
 	"internal/filter":        {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 	"internal/filter/ledger": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 	"internal/filter/past":   {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
-	"store/boltfile":         {"reflect", "unsafe"},
 }
 
 // listed is what go list tells of a package.
@@ -200,7 +202,7 @@ func TestNothingThatDecidesLinksADatabase(t *testing.T) {
 func TestTheDaemonDoesNotLinkTheLaboratory(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/hinged") {
 		dir, _ := ours(p.ImportPath)
-		if within("internal/lab/...", dir) {
+		if within("internal/lab/...", dir) || dir == "model/theory" {
 			t.Errorf("the program contains %s", p.ImportPath)
 		}
 	}
@@ -208,17 +210,17 @@ func TestTheDaemonDoesNotLinkTheLaboratory(t *testing.T) {
 
 func TestModelImportsTheStandardLibraryOnly(t *testing.T) {
 	found := false
-	for _, p := range list(t, "-deps", "./model") {
-		if p.ImportPath == module+"/model" {
+	for _, p := range list(t, "-deps", "./model/theory") {
+		if p.ImportPath == module+"/model" || p.ImportPath == module+"/model/theory" {
 			found = true
 			continue
 		}
 		if !p.Standard {
-			t.Errorf("model depends on %s", p.ImportPath)
+			t.Errorf("model or model/theory depends on %s", p.ImportPath)
 		}
 	}
 	if !found {
-		t.Error("go list does not know ./model")
+		t.Error("go list does not know ./model/theory")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestTheoryNamesATestForEverything(t *testing.T) {
 			t.Errorf("%s: no function in %q", section, line)
 		}
 	}
-	for note, least := range map[string]int{"Vempala": 7, "Santhanam": 5, "Virtue": 13, "Daumé": 5, "Blum": 13, "Beyond the notes": 8, "Where the notes slip": 12} {
+	for note, least := range map[string]int{"Vempala": 7, "Santhanam": 5, "Virtue": 12, "Daumé": 5, "Blum": 13, "Beyond the notes": 8, "Where the notes slip": 12} {
 		if rows[note]-1 < least {
 			t.Errorf("%s: %d rows, want %d or more", note, rows[note]-1, least)
 		}
@@ -51,11 +51,11 @@ func TestTheoryNamesATestForEverything(t *testing.T) {
 }
 
 // TestTheoryNamesWhatThereIs: every function, type, constant and test that
-// docs/theory.md names is one of package model.
+// docs/theory.md names is one of package model or model/theory.
 func TestTheoryNamesWhatThereIs(t *testing.T) {
 	have := map[string]bool{}
 	for _, s := range sources(t) {
-		if s.dir() != "model" {
+		if s.dir() != "model" && s.dir() != "model/theory" {
 			continue
 		}
 		for _, d := range s.file.Decls {
@@ -93,7 +93,7 @@ func TestTheoryNamesWhatThereIs(t *testing.T) {
 	tests := 0
 	for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 		if !have[m[1]] {
-			t.Errorf("docs/theory.md names %s, which package model has not", m[1])
+			t.Errorf("docs/theory.md names %s, which neither model nor model/theory has", m[1])
 		}
 		if strings.HasPrefix(m[1], "Test") || strings.HasPrefix(m[1], "Fuzz") {
 			tests++

@@ -125,6 +125,11 @@ func (w *world) live(ready func(stream.Status) bool) []Account {
 	if err := s.Close(); err != nil {
 		w.t.Fatal(err)
 	}
+	all := map[string][2]string{}
+	for _, a := range out {
+		all[a.Account] = [2]string{a.Model, a.State}
+	}
+	testkit.PinAccounts(w.t, "replay", all, nil)
 	return out
 }
 

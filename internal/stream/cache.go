@@ -30,22 +30,12 @@ const rowBytes = 40
 func (h *held) size() int { return stateSize(h.work.Filter().State()) }
 
 // stateSize counts what a state has in memory, in rows of rowBytes, with what the filter derives
-// from it. Rows count for the bytes that they lie packed in, and for what finds them in queues,
-// windows and indexes, once an account has got some mail. A message that changed since its last
-// checkpoint counts for ten, with the map that it lies in, and those of the other tables for
-// what they and their maps take.
+// from it: a message counts for twelve, with the map that it lies in and what finds it in queues
+// and indexes, and rows of the other tables for what they and their maps take.
 func stateSize(st *store.State) int {
-	return 256 + st.Weights.Len() + st.PackedBytes()/rowBytes +
-		rowsOf(st.Messages, 10, 6) + rowsOf(st.Ledger, 8, 4) + rowsOf(st.Early, 12, 2) +
-		rowsOf(st.IDs, 4, 1) + rowsOf(st.Window, 4, 1) + (st.Labelled.Bytes()+st.Recent.Bytes())/rowBytes +
-		rowsOf(st.Senders, 3, 1) + rowsOf(st.Threads, 3, 1) + rowsOf(st.Refusals, 3, 1)
-}
-
-// rowsOf counts the rows of a table, each that changed for so many, the others for what is
-// beside them.
-func rowsOf[V any](t *store.Table[V], changed, beside int) int {
-	n := t.Changed()
-	return changed*n + beside*(t.Len()-n)
+	return 256 + st.Weights.Len() + 12*st.Messages.Len() + 10*st.Ledger.Len() + 12*st.Early.Len() +
+		4*(st.IDs.Len()+st.Window.Len()+st.Senders.Len()+st.Threads.Len()+st.Refusals.Len()) +
+		st.Labelled.Len() + st.Recent.Len()
 }
 
 // cache holds the accounts of one partition that were used last, within bounds.

@@ -70,6 +70,7 @@ func TestWhenItIsCommittedDecidesNothing(t *testing.T) {
 	}
 	p, want := run(0)
 	digest, rows := states(t, p)
+	pin(t, p, want)
 	p.stop()
 	if !slices.ContainsFunc(slices.Collect(maps.Values(rows)), func(a store.Account) bool { return a.Reach.Entries > 0 }) {
 		t.Fatal("in no account what can be taken back has moved on")

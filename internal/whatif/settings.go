@@ -22,7 +22,6 @@ type Settings struct {
 	Learner        string   `json:"learner,omitempty"`        // kind of learner: dual, passive-aggressive, margin or perceptron
 	Aggressiveness *float64 `json:"aggressiveness,omitempty"` // limit C of the step of one lesson
 	Margin         *float64 `json:"margin,omitempty"`         // margin: learn unless the score is above this
-	Variant        *int     `json:"variant,omitempty"`        // passive-aggressive: 1 or 2
 	Window         *int     `json:"window,omitempty"`         // dual: lessons that are replayed
 	Steps          *int     `json:"steps,omitempty"`          // dual: replay steps before each message
 	Threshold      string   `json:"threshold,omitempty"`      // mode of the threshold: auto, missed, budget, cost or fixed
@@ -103,8 +102,6 @@ func (s *Settings) all() []setting {
 		number("learner", "margin", s.Margin, func(o *opts) *float64 { return &o.Learner.Margin }, kind(model.KindMargin), "the learner margin"),
 		number("learner", "aggressiveness", s.Aggressiveness, func(o *opts) *float64 { return &o.Learner.Aggressiveness },
 			kind(model.KindDual, model.KindPassiveAggressive), "the learner dual or passive-aggressive"),
-		number("learner", "variant", s.Variant, func(o *opts) *int { return &o.Learner.Variant },
-			kind(model.KindPassiveAggressive), "the learner passive-aggressive"),
 		number("learner", "window", s.Window, func(o *opts) *int { return &o.Dual.Window }, dual, "the learner dual without a kernel"),
 		number("learner", "steps", s.Steps, func(o *opts) *int { return &o.Dual.Steps }, dual, "the learner dual without a kernel"),
 		text("threshold", "mode", s.Threshold, func(o *opts) *filter.Mode { return &o.Threshold.Mode }),

@@ -31,7 +31,7 @@ func (c *countedContext) Err() error {
 func TestSettingsBecomeOptionsConfigurationAndCommand(t *testing.T) {
 	today := filter.DefaultOptions()
 	s := Settings{
-		Learner: "passive-aggressive", Aggressiveness: new(0.25), Variant: new(1), Threshold: "cost", Cost: new(2.5), PerDay: new(1000000),
+		Learner: "passive-aggressive", Aggressiveness: new(0.25), Threshold: "cost", Cost: new(2.5), PerDay: new(1000000),
 		UnsureShare: new(0.0), Prior: "none",
 	}
 	p, err := s.plan(today, "default")
@@ -39,7 +39,7 @@ func TestSettingsBecomeOptionsConfigurationAndCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := p.options
-	if o.Learner.Kind != model.KindPassiveAggressive || o.Learner.Aggressiveness != 0.25 || o.Learner.Variant != 1 || o.Threshold.Mode != filter.ModeCost ||
+	if o.Learner.Kind != model.KindPassiveAggressive || o.Learner.Aggressiveness != 0.25 || o.Threshold.Mode != filter.ModeCost ||
 		o.Threshold.Cost != 2.5 || o.Threshold.PerDay != 1000000 || o.Threshold.UnsureShare != 0 {
 		t.Errorf("the options are %+v", o)
 	}
@@ -47,7 +47,6 @@ func TestSettingsBecomeOptionsConfigurationAndCommand(t *testing.T) {
 [account.learner]
 kind = "passive-aggressive"
 aggressiveness = 0.25
-variant = 1
 [account.threshold]
 mode = "cost"
 per_day = 1000000
@@ -56,7 +55,7 @@ unsure_share = 0`
 	if p.config != config {
 		t.Errorf("the configuration is\n%s\nwant\n%s", p.config, config)
 	}
-	const command = "hinged whatif --learner passive-aggressive --aggressiveness 0.25 --variant 1" +
+	const command = "hinged whatif --learner passive-aggressive --aggressiveness 0.25" +
 		" --threshold cost --per-day 1000000 --cost 2.5 --unsure-share 0 --prior none"
 	if p.command != command {
 		t.Errorf("the command is\n%s\nwant\n%s", p.command, command)
@@ -72,7 +71,7 @@ unsure_share = 0`
 
 func TestSettingsWithoutEffectAreRefused(t *testing.T) {
 	kernel := filter.DefaultOptions()
-	kernel.Kernel = filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2}, Budget: 100, Forget: model.ForgetOldest}
+	kernel.Kernel = filter.Kernel{Degree: 2, Budget: 100}
 	for _, c := range []struct {
 		name  string
 		s     Settings

@@ -111,7 +111,7 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 		}
 		live(t, s, w, 600)
 		k := store.MessageKey([]byte(w.Filter().State().Messages.Keys()[0]))
-		ex, err := w.Filter().Explainer.Explain(k)
+		ex, err := w.Filter().Explainer.Explain(k, nil)
 		if err != nil || len(ex.Parts) == 0 {
 			t.Fatalf("%d parts, %v", len(ex.Parts), err)
 		}

@@ -3,8 +3,6 @@
 package writer
 
 import (
-	"fmt"
-
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/store"
 )
@@ -17,27 +15,20 @@ type freezing struct {
 	key    store.MessageKey
 	done   chan struct{}
 	packed []byte // the vector
-	names  []byte // the features with their names; nil without
-	err    error
+	names  []byte // nil without
 }
 
 func freeze(k store.MessageKey, x *featurize.Features) *freezing {
 	f := &freezing{key: k, done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
-		f.packed = x.Pack()
-		if x.HasNames() {
-			f.names, f.err = x.MarshalBinary()
-		}
+		f.packed, f.names = x.Pack(), x.PackNames()
 	}()
 	return f
 }
 
 // wait returns the encoded features.
-func (f *freezing) wait() (store.FeatureRecord, error) {
+func (f *freezing) wait() store.FeatureRecord {
 	<-f.done
-	if f.err != nil {
-		return store.FeatureRecord{}, fmt.Errorf("encoding features: %w", f.err)
-	}
-	return store.FeatureRecord{Key: f.key, Data: f.packed, Names: f.names}, nil
+	return store.FeatureRecord{Key: f.key, Data: f.packed, Names: f.names}
 }

@@ -23,7 +23,7 @@ type learnt struct {
 	store   *boltfile.Store
 	account string
 	reach   uint64       // so many journal entries come before
-	learner *store.State // a copy of what Learner returned; nil: of what the store has
+	learner *store.State // a copy of what Base returned; nil: of what the store has
 	first   uint64       // number of the first lesson after it; 0: the first that the store has
 }
 
@@ -33,8 +33,8 @@ func NewPast(ctx context.Context, s *boltfile.Store, account string, now *store.
 	return &learnt{ctx: ctx, store: s, account: account, reach: now.Account.Reach.Entries}
 }
 
-// Learner implements past.Past.
-func (p *learnt) Learner() (*store.State, error) {
+// Base implements past.Past.
+func (p *learnt) Base() (*store.State, error) {
 	base, next, err := p.store.Base(p.account)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (p *learnt) Learner() (*store.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.first, p.learner = lesson+uint64(lessons), f.State().Learner()
+	p.first, p.learner = lesson+uint64(lessons), f.State().Scratch()
 	return f.State(), nil
 }
 

@@ -39,35 +39,37 @@ func NewVectors(s *boltfile.Store, account string) *Vectors {
 // Features implements filter.Vectors. They have their names as long as those are
 // kept.
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
-	x, err := v.Named(k)
-	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-			x, err = featurize.UnpackFeaturesWith(data, in)
-			return err
-		})
+	var x *featurize.Features
+	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
+		x, err = featurize.UnpackFeatures(data, in)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return x, err
+	var names []byte
+	if f, ok := v.batch[k]; ok {
+		names = f.wait().Names
+	} else {
+		err = v.brought(func() (err error) { names, err = v.store.Names(v.account, k); return err })
+	}
+	return withNames(k, x, names, err)
 }
 
 // Named returns the features of a message with their names; an error that wraps
 // store.ErrNotFound when those are no longer kept.
 func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
-	if f, ok := v.batch[k]; ok {
-		record, err := f.wait()
-		if err == nil && record.Names == nil {
-			err = store.ErrNotFound
-		}
-		return decodeNames(k, record.Names, err)
+	x, err := v.Features(k)
+	if err == nil && x.Len() > 0 && !x.HasNames() {
+		return nil, store.ErrNotFound
 	}
-	var data []byte
-	err := v.brought(func() (err error) { data, err = v.store.Names(v.account, k); return err })
-	return decodeNames(k, data, err)
+	return x, err
 }
 
 // Vector implements filter.Vectors. It reads no names.
 func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
 	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVectorWith(into, data, in)
+		into, err = featurize.UnpackVector(into, data, in)
 		return err
 	})
 	return into, err
@@ -76,11 +78,7 @@ func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, e
 // view hands the packed vector of a message to fn.
 func (v *Vectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
 	if f, ok := v.batch[k]; ok {
-		record, err := f.wait()
-		if err == nil {
-			err = fn(record.Data, packed.Vocabulary{})
-		}
-		return of(k, err)
+		return of(k, fn(f.wait().Data, packed.Vocabulary{}))
 	}
 	return of(k, v.brought(func() error { return v.store.ViewFeatures(v.account, k, fn) }))
 }
@@ -105,12 +103,16 @@ func of(k store.MessageKey, err error) error {
 	return fmt.Errorf("features of message %x: %w", k[:4], err)
 }
 
-func decodeNames(k store.MessageKey, data []byte, err error) (*featurize.Features, error) {
-	if err != nil {
+// withNames gives the features of a message the names that the store has, unless err says
+// that it has none.
+func withNames(k store.MessageKey, x *featurize.Features, names []byte, err error) (*featurize.Features, error) {
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && names == nil:
+		return x, nil
+	case err != nil:
 		return nil, err
 	}
-	x := new(featurize.Features)
-	if err := x.UnmarshalBinary(data); err != nil {
+	if err := x.UnpackNames(names); err != nil {
 		return nil, of(k, fmt.Errorf("%w: %w", store.ErrDamaged, err))
 	}
 	return x, nil
@@ -133,33 +135,33 @@ func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
 	v.since[k] = struct{}{}
 	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeaturesWith(data, in)
+		x, err = featurize.UnpackFeatures(data, in)
 		return err
 	})
 	return x, err
 }
 
 // Features implements past.Vectors.
-func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error) {
+func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err error) {
+	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
+		x, err = featurize.UnpackFeatures(data, in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	read := v.store.BaseNames
 	if _, ok := v.since[k]; ok {
 		read = v.store.Names
 	}
-	data, err := read(v.account, k)
-	x, err := decodeNames(k, data, err)
-	if errors.Is(err, store.ErrNotFound) {
-		err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-			x, err = featurize.UnpackFeaturesWith(data, in)
-			return err
-		})
-	}
-	return x, err
+	names, err := read(v.account, k)
+	return withNames(k, x, names, err)
 }
 
 // Vector implements past.Vectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
 	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVectorWith(into, data, in)
+		into, err = featurize.UnpackVector(into, data, in)
 		return err
 	})
 	return into, err

@@ -89,13 +89,8 @@ func (w *Writer) Lessons() []store.Lesson { return w.batch.Lessons }
 // Batch returns what is to be committed together with the filter's state. It
 // belongs to the Writer still and may be asked for again should the commit fail.
 func (w *Writer) Batch() (store.Batch, error) {
-	for ; len(w.frozen) > 0; w.frozen = w.frozen[1:] {
-		f := w.frozen[0]
-		record, err := f.wait()
-		if err != nil {
-			return store.Batch{}, err
-		}
-		w.batch.Features = append(w.batch.Features, record)
+	for _, f := range w.frozen {
+		w.batch.Features = append(w.batch.Features, f.wait())
 	}
 	w.frozen = nil // and with it what it still holds of the batch
 	w.batch.NamesFor = w.filter.Options().NamesFor

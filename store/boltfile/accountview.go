@@ -3,7 +3,6 @@
 package boltfile
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	bolt "go.etcd.io/bbolt"
@@ -38,9 +37,6 @@ func (a *AccountView) Records(generation uint64, fn func(record []byte) error) e
 // to fn, in order. position is 0 in logs with one entry for each number. payload is
 // valid until fn returns.
 func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position uint64, payload []byte) error) error {
-	if bytes.Equal(log.bucket, namesBucket) && a.bucket.Bucket(namesBucket) == nil {
-		return nil
-	}
 	b, err := part(a.bucket, log.bucket)
 	if err != nil {
 		return err
@@ -51,7 +47,6 @@ func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position
 			return err
 		}
 	}
-	reader := nameReader{account: a.bucket}
 	var room []byte
 	c := b.Cursor()
 	for key, value := c.Seek(key64(from)); key != nil; key, value = c.Next() {
@@ -63,8 +58,6 @@ func (a *AccountView) Entries(log Log, from, to uint64, fn func(number, position
 		switch log.kind {
 		case frameFeature:
 			payload, room, err = expanded(key, value, v.Vocabulary, room)
-		case frameNames:
-			payload, err = reader.payload(key, value)
 		default:
 			payload, err = unframe(log.kind, key, value)
 		}

@@ -94,12 +94,7 @@ func (s *Store) checkpoint(f *file, account string, st *store.State) (err error)
 	if err != nil {
 		return err
 	}
-	room := pendings.Get().(*[][]byte)
-	defer pendings.Put(room)
-	w := &saving{file: f, account: account, generation: p.Generation + 1, plain: p.Partition != nil, o: s.o, pending: (*room)[:0]}
-	if p.Partition != nil {
-		w.o.Hooks.Chunk = min(w.o.Hooks.Chunk, partitionChunk)
-	}
+	w := &saving{file: f, account: account, generation: p.Generation + 1, o: s.o}
 	w.begin = func(tx *bolt.Tx) error { return beginGeneration(accountBucket(tx, account), w.generation) }
 	if err := w.write(st); err != nil {
 		return err
@@ -158,24 +153,12 @@ func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedSt
 	if err := writeManifest(b, made.Generation, w.manifest); err != nil {
 		return false, err
 	}
-	if err := setSummary(b, made.Generation, w.summary); err != nil {
-		return false, err
-	}
 	if err := emptyBucket(b, redoBucket); err != nil {
 		return false, err
 	}
 	before := p.Checkpoint
 	p.Checkpoint, p.RedoBytes = made, 0
-	if moved = s.promote(&p, before, a); moved {
-		if err := packAgainst(b, p.Base, p.NextBase); err != nil {
-			return false, err
-		}
-	}
-	if p.names(before.Generation) { // it is kept, but no account is loaded from it any more
-		if err := packSaved(b, before.Generation); err != nil {
-			return false, err
-		}
-	}
+	moved = s.promote(&p, before, a)
 	if err := dropSaved(b, p); err != nil {
 		return false, err
 	}

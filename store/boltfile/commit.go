@@ -292,13 +292,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit, pa
 			return s.sweep(name, account, &p, s.o.Hooks.Slice+2*max(len(c.journal), len(c.features)))
 		}},
 		{"names", func() error {
-			if err := s.trimNames(account, &p, c.namesEnd, s.o.Hooks.Slice+2*len(c.features)); err != nil {
-				return err
-			}
-			if p.Partition == nil || p.Pending != nil || (at.Commit+1)%groupEvery != 0 {
-				return nil
-			}
-			return groupNames(account, c.clock-(c.clock-c.namesEnd)/groupSpan)
+			return s.trimNames(account, &p, c.namesEnd, s.o.Hooks.Slice+2*len(c.features))
 		}},
 	}
 	for _, put := range puts {

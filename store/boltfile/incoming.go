@@ -72,7 +72,7 @@ func (in *Incoming) Manifest(generation uint64, payload []byte) {
 func (in *Incoming) Record(generation uint64, n uint32, record []byte) {
 	in.add(incomingValue{
 		bucket: snapshotsBucket, within: key64(generation),
-		key: key32(n), value: frameChunkOf(nil, chunkName(generation, n), record),
+		key: key32(n), value: frameChunkOf(chunkName(generation, n), record),
 	})
 }
 

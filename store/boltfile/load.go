@@ -31,7 +31,6 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.SetSummary(readSummary(account, p.Checkpoint))
 	redo, err := part(account, redoBucket)
 	if err != nil {
 		return nil, err

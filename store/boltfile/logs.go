@@ -62,9 +62,8 @@ func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(d
 // store was opened.
 func (s *Store) Reads() (vectors, names uint64) { return s.vectorsRead.Load(), s.namesRead.Load() }
 
-// Names returns what names the features of a message, as Features returns those, perhaps
-// without its compression (packed.DecompressNames). ErrNotFound also if its names are no longer
-// kept.
+// Names returns what names the features of a message, as Features returns those. ErrNotFound
+// also if its names are no longer kept.
 func (s *Store) Names(account string, key store.MessageKey) ([]byte, error) {
 	return s.names(account, key, newest)
 }

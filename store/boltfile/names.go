@@ -16,21 +16,32 @@ import (
 // clockSize is the size of the clock before the names in a record of them.
 const clockSize = 8
 
+var errShortNames = errors.New("a record of names is malformed")
+
+// unframeNames returns the clock and the names in a record of them.
+func unframeNames(key, value []byte) (then store.Moment, names []byte, err error) {
+	payload, err := unframe(frameNames, key, value)
+	if err == nil && len(payload) < clockSize {
+		err = errShortNames
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	return store.Moment(binary.BigEndian.Uint64(payload)), payload[clockSize:], nil
+}
+
 // putNames puts the names of the features of one commit.
 func putNames(account *bolt.Bucket, p *Progress, records []framedFeature) error {
-	var names *bolt.Bucket
+	b, err := part(account, namesBucket)
+	if err != nil {
+		return err
+	}
+	b.FillPercent = 1 // only ever appended to
 	for _, r := range records {
 		if r.names == nil {
 			continue
 		}
-		if names == nil {
-			var err error
-			if names, err = account.CreateBucketIfNotExists(namesBucket); err != nil {
-				return err
-			}
-			names.FillPercent = 1 // only ever appended to
-		}
-		if err := names.Put(r.key, r.names); err != nil {
+		if err := b.Put(r.key, r.names); err != nil {
 			return err
 		}
 		p.Names++
@@ -40,33 +51,32 @@ func putNames(account *bolt.Bucket, p *Progress, records []framedFeature) error 
 
 // readNames returns what names the features at a key.
 func readNames(account *bolt.Bucket, key []byte) ([]byte, error) {
-	names := account.Bucket(namesBucket)
-	if names == nil {
-		return nil, store.ErrNotFound
+	b, err := part(account, namesBucket)
+	if err != nil {
+		return nil, err
 	}
-	value := names.Get(key)
+	value := b.Get(key)
 	if value == nil {
 		return nil, store.ErrNotFound
 	}
-	reader := nameReader{account: account}
-	payload, err := reader.payload(key, value)
+	_, names, err := unframeNames(key, value)
 	if err != nil {
 		return nil, damage("names of features: %w", err)
 	}
-	return payload[clockSize:], nil
+	return names, nil
 }
 
 // dropNames deletes the names of features that go, of those that have some.
 func dropNames(account *bolt.Bucket, p *Progress, keys [][]byte) error {
-	names := account.Bucket(namesBucket)
-	if names == nil {
-		return nil
+	b, err := part(account, namesBucket)
+	if err != nil {
+		return err
 	}
 	for _, key := range keys {
-		if names.Get(key) == nil {
+		if b.Get(key) == nil {
 			continue
 		}
-		if err := dropName(account, names, key); err != nil {
+		if err := b.Delete(key); err != nil {
 			return err
 		}
 		p.Names -= min(p.Names, 1)
@@ -77,17 +87,20 @@ func dropNames(account *bolt.Bucket, p *Progress, keys [][]byte) error {
 // trimNames deletes the oldest names, most at a time: those beyond the cap, and those
 // from before end. Their features stay.
 func (s *Store) trimNames(account *bolt.Bucket, p *Progress, end store.Moment, most int) error {
-	names := account.Bucket(namesBucket)
-	if names == nil || p.Pending != nil { // what is to come is older
+	if p.Pending != nil { // what is to come is older
 		return nil
 	}
+	b, err := part(account, namesBucket)
+	if err != nil {
+		return err
+	}
 	var drop [][]byte
-	c := names.Cursor()
+	c := b.Cursor()
 	for key, value := c.First(); key != nil && len(drop) < most; key, value = c.Next() {
-		if len(value) < frameSize+clockSize {
-			return damage("a record of names is malformed")
+		then, _, err := unframeNames(key, value)
+		if err != nil {
+			return damage("names at %x: %w", key, err)
 		}
-		then := store.Moment(binary.BigEndian.Uint64(value[frameSize:]))
 		if p.Names-uint64(len(drop)) <= uint64(s.o.NamesCap) && then >= end {
 			break
 		}
@@ -98,39 +111,24 @@ func (s *Store) trimNames(account *bolt.Bucket, p *Progress, end store.Moment, m
 
 // verifyNames checks that all names are of features, and that none is missing.
 func verifyNames(account *bolt.Bucket, p Progress) error {
-	names := account.Bucket(namesBucket)
+	b, err := part(account, namesBucket)
+	if err != nil {
+		return err
+	}
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return err
+	}
 	n := uint64(0)
-	if names != nil {
-		features, err := part(account, featuresBucket)
-		if err != nil {
-			return err
+	err = b.ForEach(func(key, _ []byte) error {
+		n++
+		if features.Get(key) == nil {
+			return fmt.Errorf("names at %x are of no features", key)
 		}
-		reader := nameReader{account: account}
-		err = names.ForEach(func(key, value []byte) error {
-			n++
-			if len(value) < frameSize+clockSize {
-				return errors.New("a record of names is malformed")
-			}
-			if _, _, err := unframeNames(key, value); err != nil {
-				return nil //nolint:nilerr // which checkFrames tells
-			}
-			if _, err := reader.payload(key, value); err != nil {
-				return fmt.Errorf("names at %x: %w", key, err)
-			}
-			if features.Get(key) == nil {
-				return fmt.Errorf("names at %x are of no features", key)
-			}
-			return nil
-		})
-		if err == nil {
-			err = verifyNameGroups(account, names)
-		}
-		if err != nil {
-			return err
-		}
+		return nil
+	})
+	if err == nil && p.Pending == nil && n != p.Names {
+		err = fmt.Errorf("there are names of %d messages, there should be those of %d", n, p.Names)
 	}
-	if p.Pending == nil && n != p.Names {
-		return fmt.Errorf("there are names of %d messages, there should be those of %d", n, p.Names)
-	}
-	return nil
+	return err
 }

@@ -40,7 +40,7 @@ func (s *Store) repack(f *file, name string, checkpoint uint64) error {
 			return pack(account, featuresBucket, func(keys, values [][]byte) ([][]byte, error) { return condense(account, keys, values) })
 		},
 		func(account *bolt.Bucket) error {
-			for _, bucket := range [][]byte{indexBucket, namesBucket, groupsBucket} {
+			for _, bucket := range [][]byte{indexBucket, namesBucket} {
 				if err := pack(account, bucket, nil); err != nil {
 					return err
 				}

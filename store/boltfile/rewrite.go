@@ -52,7 +52,6 @@ type rewriting struct {
 	now        SavedState // commit and lesson are those before
 	learner    SavedState
 	nowRows    manifest
-	nowSummary []byte
 	// learnerRows is nil where learner was not written anew.
 	learnerRows *manifest
 	lessons     int
@@ -138,7 +137,7 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 	if err != nil {
 		return r, err
 	}
-	r.nowRows, r.nowSummary, r.now.Bytes = now.manifest, now.summary, now.size
+	r.nowRows, r.now.Bytes = now.manifest, now.size
 	r.learner = before
 	if w.Learner != nil {
 		r.learner.Lesson = w.First
@@ -169,7 +168,7 @@ func (s *Store) stageLearner(f *file, account string, was *store.State, r *rewri
 	}
 	learner := store.NewState()
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
-	learner.Supports, learner.Coefficients, learner.Window, learner.Prior = was.Supports, was.Coefficients, was.Window, was.Prior
+	learner.Supports, learner.Window, learner.Prior = was.Supports, was.Window, was.Prior
 	r.learner.Generation = r.generation
 	saved, err := s.writeSaved(f, account, learner, r.generation)
 	r.learnerRows, r.learner.Bytes = &saved.manifest, saved.size
@@ -262,18 +261,12 @@ func replaceLogs(account *bolt.Bucket, r *rewriting) error {
 	if err := writeManifest(account, r.now.Generation, r.nowRows); err != nil {
 		return err
 	}
-	if err := setSummary(account, r.now.Generation, r.nowSummary); err != nil {
-		return err
-	}
 	if r.learnerRows != nil {
 		if err := writeManifest(account, r.learner.Generation, *r.learnerRows); err != nil {
 			return err
 		}
 	}
 	if err := plainAgain(account); err != nil {
-		return err
-	}
-	if err := ungroupAllNames(account); err != nil {
 		return err
 	}
 	for _, name := range [][]byte{redoBucket, journalBucket} {

@@ -10,23 +10,49 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 const (
-	// chunkSize is the most that a chunk's record may have, unless one row alone
-	// has more. With its frame and the database's page headers it fits 16 pages.
-	chunkSize = 64<<10 - 128
-	// partitionChunk is chunkSize for accounts of a partition. The library writes up to four
-	// values that stand side by side to one run of pages, so a whole state of theirs was one
-	// of 43 pages. A file whose free pages lie scattered has none that long, and grows by it.
-	partitionChunk = 32<<10 - 64
+	// chunkSize is the most that a chunk's record may have, unless one row alone has more.
+	// The library writes up to four values that stand side by side to one run of pages. A file
+	// whose free pages lie scattered has no long one, and grows by it.
+	chunkSize = 32<<10 - 64
 	// chunksPerCommit bounds the memory that writing a saved state takes: the
 	// database keeps all that a transaction writes until its end.
 	chunksPerCommit = 64
+	// mostChunk bounds what a chunk may hold once it is unpacked.
+	mostChunk = 64 << 20
 )
+
+// frameChunkOf returns the framed chunk that holds a record. Rows of one table resemble each
+// other, and two or three states of an account are kept, so chunks are compressed.
+func frameChunkOf(name, record []byte) []byte {
+	return frame(nil, frameChunk, name, s2.Encode(nil, record))
+}
+
+// unframeChunk returns the record in a framed chunk, in room if it fits.
+func unframeChunk(name, value, room []byte) ([]byte, error) {
+	packed, err := unframe(frameChunk, name, value)
+	if err != nil {
+		return nil, err
+	}
+	size, err := s2.DecodedLen(packed)
+	if err == nil && size > mostChunk {
+		err = errors.New("the chunk is too large")
+	}
+	if err == nil {
+		room, err = s2.Decode(room[:cap(room)], packed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpacking: %w", err)
+	}
+	return room, nil
+}
 
 // saving is a saved state on its way into the file, in as many transactions as it takes.
 // Without its manifest, which it does not write, it is unfinished and belongs to nobody.
@@ -34,37 +60,24 @@ type saving struct {
 	file       *file
 	account    string
 	generation uint64
-	plain      bool // not compressed: it is read faster
 	o          Options
 	// begin is called in the first transaction that writes some of it; nil: nothing is to be
 	// done then.
 	begin    func(*bolt.Tx) error
 	manifest manifest
 	size     uint64   // of its records
-	summary  []byte   // of the state; nil: none
 	pending  [][]byte // framed chunks for the transaction to come
 }
 
-// pendings has what chunks are framed in.
-var pendings = sync.Pool{New: func() any { all := make([][]byte, 0, chunksPerCommit); return &all }}
-
-// write writes st, but for the last chunks, which put writes. The database needs them until
-// that transaction ends.
+// write writes st, but for the last chunks, which put writes.
 func (w *saving) write(st *store.State) (err error) {
-	w.manifest.Rows, w.summary, err = st.Fold(w.o.Hooks.Chunk, func(record []byte) error {
+	w.manifest.Rows, err = st.Records(w.o.Hooks.Chunk, func(record []byte) error {
 		if len(w.pending) == w.o.Hooks.Chunks {
 			if err := w.flush(); err != nil {
 				return err
 			}
 		}
-		// The buffers of the transaction before are free again.
-		w.pending = w.pending[:len(w.pending)+1]
-		last := &w.pending[len(w.pending)-1]
-		if name := chunkName(w.generation, w.manifest.Chunks); w.plain {
-			*last = frame((*last)[:0], frameChunk, name, record)
-		} else {
-			*last = frameChunkOf((*last)[:0], name, record)
-		}
+		w.pending = append(w.pending, frameChunkOf(chunkName(w.generation, w.manifest.Chunks), record))
 		w.manifest.Chunks++
 		w.manifest.CRC = crc32.Update(w.manifest.CRC, castagnoli, record)
 		w.size += uint64(len(record))
@@ -81,7 +94,7 @@ func (w *saving) flush() error {
 	if err := w.file.update(w.put); err != nil {
 		return err
 	}
-	w.pending = w.pending[:0]
+	w.pending = nil
 	return nil
 }
 
@@ -112,14 +125,11 @@ func (w *saving) put(tx *bolt.Tx) error {
 
 // writeSaved writes st as a saved state whose generation is given out already.
 func (s *Store) writeSaved(f *file, account string, st *store.State, generation uint64) (*saving, error) {
-	room := pendings.Get().(*[][]byte)
-	defer pendings.Put(room)
-	w := &saving{file: f, account: account, generation: generation, o: s.o, pending: (*room)[:0]}
+	w := &saving{file: f, account: account, generation: generation, o: s.o}
 	err := w.write(st)
 	if err == nil {
 		err = w.flush()
 	}
-	w.pending = nil
 	return w, err
 }
 
@@ -129,35 +139,19 @@ func chunkName(generation uint64, chunk uint32) []byte {
 	return binary.BigEndian.AppendUint32(key64(generation), chunk)
 }
 
-// chunkReaders has those that readSaved uses.
-var chunkReaders = sync.Pool{New: func() any { return &chunkReader{kind: frameChunk} }}
+// chunkRooms are what chunks are unpacked into.
+var chunkRooms = sync.Pool{New: func() any { return new([]byte) }}
 
 // readSaved hands the records of a saved state to fn, in order, and checks them
-// against its manifest.
+// against its manifest. They hold until fn returns.
 func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) error) error {
 	m, _, err := readManifest(account, generation)
 	if err != nil {
 		return err
 	}
-	crc := uint32(0)
-	err = readChunks(account, generation, m, func(record []byte) error {
-		crc = crc32.Update(crc, castagnoli, record)
-		return fn(record)
-	})
-	if err == nil && crc != m.CRC {
-		err = damage("snapshot %d: %w", generation, errChecksum)
-	}
-	return err
-}
-
-// readChunks is readSaved by the checksum of each chunk alone, which covers its number and
-// its generation, too.
-func readChunks(account *bolt.Bucket, generation uint64, m manifest, fn func(record []byte) error) error {
-	chunks := chunkReaders.Get().(*chunkReader)
-	defer chunkReaders.Put(chunks)
-	chunks.account = account
-	defer chunks.leave()
-	seen := uint32(0)
+	room := chunkRooms.Get().(*[]byte)
+	defer chunkRooms.Put(room)
+	seen, crc := uint32(0), uint32(0)
 	c := account.Bucket(snapshotsBucket).Bucket(key64(generation)).Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
 		if string(key) == string(manifestKey) {
@@ -166,17 +160,21 @@ func readChunks(account *bolt.Bucket, generation uint64, m manifest, fn func(rec
 		if string(key) != string(key32(seen)) {
 			return damage("chunk %d of snapshot %d is missing", seen, generation)
 		}
-		record, err := chunks.record(chunkName(generation, seen), value)
-		if err != nil {
-			return damage("chunk %d of snapshot %d: %w", seen, generation, err)
+		record, err := unframeChunk(chunkName(generation, seen), value, *room)
+		if err == nil {
+			*room, crc = record, crc32.Update(crc, castagnoli, record)
+			err = fn(record)
 		}
-		if err := fn(record); err != nil {
+		if err != nil {
 			return damage("chunk %d of snapshot %d: %w", seen, generation, err)
 		}
 		seen++
 	}
 	if seen != m.Chunks {
 		return damage("snapshot %d has %d chunks of %d", generation, seen, m.Chunks)
+	}
+	if crc != m.CRC {
+		return damage("snapshot %d: %w", generation, errChecksum)
 	}
 	return nil
 }
@@ -220,9 +218,9 @@ func unsettled(account *bolt.Bucket, of SavedState) (*store.State, error) {
 		if err != nil {
 			return nil, err
 		}
-		st = store.NewStateFor(m.Rows, of.Bytes)
+		st.Weights = model.NewWeights(int(min(m.Rows.Weights(), 1<<28)))
 		seen := store.Tally{}
-		err = readChunks(account, of.Generation, m, func(record []byte) error { return st.Pack(record, seen) })
+		err = readSaved(account, of.Generation, func(record []byte) error { return st.Apply(record, seen) })
 		if err != nil {
 			return nil, err
 		}
@@ -244,27 +242,6 @@ func savedBucket(account *bolt.Bucket, generation uint64) (*bolt.Bucket, error) 
 		return nil, fmt.Errorf("snapshot %d is missing", generation)
 	}
 	return b, nil
-}
-
-// packSaved compresses the chunks of a saved state that are not.
-func packSaved(account *bolt.Bucket, generation uint64) error {
-	b, err := savedBucket(account, generation)
-	if err != nil {
-		return err
-	}
-	b.FillPercent = 1
-	for n := uint32(0); ; n++ {
-		key, name := key32(n), chunkName(generation, n)
-		value := b.Get(key)
-		if value == nil {
-			return nil
-		}
-		if record, err := unframe(frameChunk, name, value); err == nil {
-			if err := b.Put(key, frameChunkOf(nil, name, record)); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 var errEnough = errors.New("enough read")

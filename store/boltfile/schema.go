@@ -29,9 +29,8 @@ import (
 //	    restored             nothing; there until the first commit after a restore or an import
 //	    snapshots
 //	      <generation, 8>
-//	        <chunk, 4>       record (record.go) of at most 64 KiB (chunk.go, difference.go)
+//	        <chunk, 4>       record of at most 32 KiB, compressed (saved.go)
 //	        manifest         what the chunks must add up to
-//	    summary              <generation, 8> of the checkpoint → its summary; not there without
 //	    rewriting            lessons on their way into a Rewrite, as lessons; else not there
 //	    redo                 <commit, 8> → record
 //	    journal              <sequence, 8> → the caller's bytes
@@ -40,9 +39,7 @@ import (
 //	                         or what internal/packed condensed of them
 //	    vocabulary           what that needs (vocabulary.go); not there without any
 //	    names                key in features → the account's clock then, 8 bytes; the caller's
-//	                         bytes, or the key of the group that has them
-//	    namegroups           key in names of its last message → names of some messages
-//	                         (namegroup.go); not there without any
+//	                         bytes
 //	    featureindex         MessageKey, <key in features> → nothing
 //	partitions               of topics that are read into accounts; not there without any
 //	  <topic, 0, number, 4>
@@ -92,7 +89,6 @@ var (
 	restoredKey     = []byte("restored")
 	snapshotsBucket = []byte("snapshots")
 	manifestKey     = []byte("manifest")
-	summaryBucket   = []byte("summary")
 	redoBucket      = []byte("redo")
 	journalBucket   = []byte("journal")
 	lessonsBucket   = []byte("lessons")
@@ -100,11 +96,7 @@ var (
 	indexBucket     = []byte("featureindex")
 	// vocabularyBucket is there while some of the features are dense.
 	vocabularyBucket = []byte("vocabulary")
-	// namesBucket is not in files from before names were kept apart, until the first
-	// commit that brings some.
-	namesBucket = []byte("names")
-	// groupsBucket is there since names were first compressed together.
-	groupsBucket = []byte("namegroups")
+	namesBucket      = []byte("names")
 )
 
 // What a frame's checksum says that its value is.
@@ -112,12 +104,8 @@ const (
 	frameMeta       byte = 'm'
 	frameInfo       byte = 'i'
 	frameRestored   byte = 'b'
-	frameChunk      byte = 'c' // a chunk that is not compressed
-	frameZstd       byte = 'z' // a chunk that is compressed with zstd, of earlier files
-	framePacked     byte = 'k' // a chunk that is compressed
-	frameAgainst    byte = 'g' // a chunk that is compressed with another saved state (difference.go)
+	frameChunk      byte = 'c'
 	frameManifest   byte = 's'
-	frameSummary    byte = 'u'
 	frameRedo       byte = 'r'
 	frameJournal    byte = 'j'
 	frameLesson     byte = 'l'
@@ -126,8 +114,6 @@ const (
 	frameVocabulary byte = 'v'
 	frameIndex      byte = 'x'
 	frameNames      byte = 'n'
-	frameGroup      byte = 'e' // names of a group of messages (namegroup.go)
-	frameGrouped    byte = 't' // where those of one of them are
 	framePosition   byte = 'p'
 	frameMember     byte = 'a'
 	framePending    byte = 'w'
@@ -227,8 +213,6 @@ type SavedState struct {
 	Journal    uint64 `cbor:"3,keyasint,omitempty"`
 	Lesson     uint64 `cbor:"4,keyasint,omitempty"`
 	Bytes      uint64 `cbor:"5,keyasint,omitempty"`
-	// Clock was the account's, in earlier files. Nothing asks for it.
-	Clock store.Moment `cbor:"6,keyasint,omitempty"`
 }
 
 // PendingLogs says where the logs begin that were written here, those before

@@ -76,7 +76,7 @@ func (f *file) verify(ctx context.Context, report *Report) error {
 		problems, err = verifyContent(ctx, tx, report)
 		return err
 	})
-	if err == nil && len(problems) == 0 { // else the library's check could end the process
+	if err == nil && len(problems) == 0 {
 		err = f.checkPages()
 	}
 	report.Problems = append(report.Problems, problems...)
@@ -152,9 +152,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 	}
 	for _, log := range logs {
 		b := account.Bucket(log.bucket)
-		if b == nil && bytes.Equal(log.bucket, namesBucket) {
-			continue
-		}
 		if b == nil {
 			found("bucket %s is missing", log.bucket)
 			continue
@@ -164,6 +161,8 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
 			} else if err := log.check(key, value); err != nil {
 				found("bucket %s: value at %x: %w", log.bucket, key, err)
+			} else if b.Get(key) == nil { // a page above has another key
+				found("bucket %s: value at %x is not found by its key", log.bucket, key)
 			}
 			if len(problems) >= mostProblems {
 				return errEnough
@@ -172,12 +171,6 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		})
 	}
 	if _, _, err := readVocabulary(account, 0); err != nil {
-		found("%w", err)
-	}
-	if err := checkNameGroups(account); err != nil {
-		found("%w", err)
-	}
-	if err := checkSummary(account); err != nil {
 		found("%w", err)
 	}
 	for _, of := range p.Saved() {

@@ -62,7 +62,7 @@ func learn(l *life.Life) (*model.Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	vectors := filter.Packed{}
+	vectors := filter.Memory{}
 	f, err := filter.New(store.NewState(), vectors)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func learn(l *life.Life) (*model.Weights, error) {
 	tell := func(e filter.Event) error {
 		r, err := f.Apply(e)
 		if err == nil && r.Decision != nil && r.Features != nil {
-			vectors[r.Decision.Message] = r.Features.Pack()
+			vectors.Keep(r.Decision.Message, r.Features, false)
 		}
 		return err
 	}

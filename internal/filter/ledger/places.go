@@ -80,9 +80,9 @@ func (p *Places) left(k store.MessageKey, key string) {
 func (p *Places) keys(k store.MessageKey) []string {
 	if p.by == nil {
 		p.by = map[store.MessageKey][]string{}
-		p.st.Places.Each(func(key []byte, row *store.Place) {
+		p.st.Places.Each(func(key string, row *store.Place) {
 			if row.Message != (store.MessageKey{}) {
-				p.by[row.Message] = append(p.by[row.Message], string(key))
+				p.by[row.Message] = append(p.by[row.Message], key)
 			}
 		})
 		for _, keys := range p.by {
@@ -132,7 +132,7 @@ func (p *Places) Doubtful(at Place) bool {
 // within returns the keys of all places in a mailbox.
 func (p *Places) within(mailbox string) (keys []string) {
 	prefix := mailbox + "\x00"
-	p.st.Places.EachKey(func(key []byte) {
+	p.st.Places.Each(func(key string, _ *store.Place) {
 		if k := string(key); strings.HasPrefix(k, prefix) && len(k) == len(prefix)+4 {
 			keys = append(keys, k)
 		}
@@ -144,8 +144,8 @@ func (p *Places) within(mailbox string) (keys []string) {
 // Count counts the places, by mailbox. It looks at all of them.
 func (p *Places) Count() map[string]int {
 	out := map[string]int{}
-	p.st.Places.EachKey(func(key []byte) {
-		mailbox, _ := store.SplitPlaceKey(string(key))
+	p.st.Places.Each(func(key string, _ *store.Place) {
+		mailbox, _ := store.SplitPlaceKey(key)
 		out[mailbox]++
 	})
 	return out

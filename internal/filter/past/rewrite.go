@@ -24,9 +24,9 @@ type UnlearnRequested struct {
 // Past is what an account has learnt, as committed: what was learnt is taken back
 // by learning all else once more.
 type Past interface {
-	// Learner returns the state at Account.Reach, which is before the first of Lessons, as
+	// Base returns the state at Account.Reach, which is before the first of Lessons, as
 	// far as learning is concerned. The caller owns it. It is called before Lessons.
-	Learner() (*store.State, error)
+	Base() (*store.State, error)
 	// Lessons yields what was learnt since, in order.
 	Lessons() iter.Seq2[store.Lesson, error]
 	// Interrupted returns why no more is to be learnt anew; nil: it goes on. It is asked
@@ -145,7 +145,7 @@ func plan(f *filter.Filter, e RewriteRequest, p Past) (*rewriting, error) {
 	if err != nil {
 		return w, err
 	}
-	if w.base, err = p.Learner(); err != nil {
+	if w.base, err = p.Base(); err != nil {
 		return w, err
 	}
 	touched := false // what the learner of now has learnt
@@ -188,7 +188,7 @@ func (w *rewriting) drops(p store.Pending) bool {
 }
 
 func (w *rewriting) countPending() {
-	w.st.Messages.Each(func(_ []byte, m *store.Message) {
+	w.st.Messages.Each(func(_ string, m *store.Message) {
 		if w.drops(m.Pending) {
 			w.Pending++
 		}
@@ -320,7 +320,7 @@ func (w *rewriting) rescore(p Past) error {
 func (w *rewriting) finish() error {
 	st, a, was := w.st, &w.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	st.Weights, st.Supports, st.Coefficients, st.Labelled = w.base.Weights, w.base.Supports, w.base.Coefficients, w.base.Labelled
+	st.Weights, st.Supports, st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
 	tuned := a.Dual.Tuned
 	st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
 	if a.Dual.Tuned = tuned; w.fromNothing() {

@@ -87,7 +87,7 @@ func (r *Rerun) Try(o filter.Options, prior *store.PackedVector) (*Trial, error)
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	st := r.rec.State().Learner()
+	st := r.rec.State().Scratch()
 	t := &Trial{opts: o, rec: r.rec, primed: prior != nil, judged: map[store.MessageKey]verdict{}, deferred: map[store.MessageKey]store.Lesson{}}
 	begun := st.Account.Important+st.Account.Ordinary > 0
 	switch {

@@ -12,19 +12,19 @@ import (
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 // teaching are the flags of teach.
 type teaching struct {
-	x                                    lab.Experiment
-	kernel                               model.Kernel
-	modified                             model.ModifiedOptions
-	generate                             lab.Generator
-	descent                              lab.Descent
-	compare                              []string
-	asJSON                               bool
-	learner, zero, mapping, kind, forget *cli.Choice
-	loss                                 *cli.Choice
+	x                      lab.Experiment
+	modified               theory.ModifiedOptions
+	generate               lab.Generator
+	descent                lab.Descent
+	compare                []string
+	asJSON                 bool
+	learner, zero, mapping *cli.Choice
+	loss                   *cli.Choice
 }
 
 // zeros are what a score of 0 predicts, by the value of --zero.
@@ -95,12 +95,8 @@ Lifted, normalised and quadratic are the perceptron on vectors changed in that w
 	f.zero = cli.ChoiceVar(c, "zero", "unsure", "prediction for a score of 0", "unsure", "negative", "positive")
 	flags.IntVar(&f.x.Passes, "passes", 1000, "greatest number of passes")
 
-	f.kind = cli.ChoiceVar(c, "kernel", "none", "kernel", "none", "polynomial", "gaussian")
-	flags.IntVar(&f.kernel.Degree, "degree", 2, "polynomial: the degree")
-	flags.BoolVar(&f.kernel.Normalised, "normalised", false, "polynomial: divide by √(K(a,a)·K(b,b))")
-	flags.Float64Var(&f.kernel.Gamma, "gamma", 1, "gaussian: exp(−γ‖a − b‖²)")
+	flags.IntVar((*int)(&f.x.Kernel), "kernel-degree", 0, "degree d of the kernel (1 + a·b)^d; 0: none")
 	flags.IntVar(&f.x.Budget, "budget", 0, "kernel: greatest number of supports; 0: no limit")
-	f.forget = cli.ChoiceVar(c, "forget", "oldest", "kernel: which support to remove beyond that", "oldest", "weakest", "forgetron", "projectron")
 
 	flags.Float64Var(&f.modified.Sigma, "sigma", 0.1, "modified: ignore examples whose cosine with the hyperplane is\nbelow this")
 	flags.Float64Var(&f.modified.Delta, "delta", 0.01, "modified: greatest probability of failure")
@@ -110,7 +106,6 @@ Lifted, normalised and quadratic are the perceptron on vectors changed in that w
 	flags.Float64Var(&f.x.Lift, "lift", 0, "add a constant coordinate with this `value`; 0: none")
 	flags.BoolVar(&f.x.Normalise, "normalise", false, "scale every vector to length 1")
 	flags.Float64Var(&f.x.Force, "force", 0, "give each example a feature of its own with this `value`, which\nmakes them separable; 0: none")
-	flags.BoolVar(&f.x.Count, "count", false, "count the learner's operations")
 	flags.BoolVar(&f.x.Show, "weights", false, "show the weights found")
 	cli.JSONFlag(c, &f.asJSON, "JSON")
 	return c
@@ -136,29 +131,27 @@ func (f *teaching) settle(cmd *cobra.Command) error {
 	switch {
 	case f.x.Passes < 1:
 		return cli.Misuse(cmd, "--passes is %d, want 1 or more", f.x.Passes)
-	case learner == "modified" && f.kind.Value != "none":
+	case learner == "modified" && f.x.Kernel != 0:
 		return cli.Misuse(cmd, "the modified learner has no kernel")
-	case learner == "descent" && f.kind.Value != "none":
+	case learner == "descent" && f.x.Kernel != 0:
 		return cli.Misuse(cmd, "descent has no kernel")
-	case learner == "dual" && (f.kind.Value != "none" || f.x.Average) && given("learner"):
+	case learner == "dual" && (f.x.Kernel != 0 || f.x.Average) && given("learner"):
 		return cli.Misuse(cmd, "the dual learner has neither a kernel nor a mean; passive-aggressive has")
 	case f.x.Replay.Window < 0 || f.x.Replay.Steps < 0:
 		return cli.Misuse(cmd, "--window is %d and --steps %d, want 0 or more", f.x.Replay.Window, f.x.Replay.Steps)
-	case f.x.Average && (learner == "modified" || f.kind.Value != "none"):
+	case f.x.Average && (learner == "modified" || f.x.Kernel != 0):
 		return cli.Misuse(cmd, "--average is for learners that have weights and start from 0")
-	case len(f.compare) > 0 && (given("learner") || given("average") || given("kernel") || given("map")):
-		return cli.Misuse(cmd, "--compare names the learners itself: it goes without --learner, --average, --kernel and --map")
+	case len(f.compare) > 0 && (given("learner") || given("average") || given("kernel-degree") || given("map")):
+		return cli.Misuse(cmd, "--compare names the learners itself: it goes without --learner, --average, --kernel-degree and --map")
 	}
-	f.x.Forget = model.Forgetting(f.forget.Value)
 	if f.mapping.Value != "none" {
 		f.x.Map = f.mapping.Value
 	}
 	f.x.Learner.Zero = zeros[f.zero.Value]
-	f.descent.Loss = map[string]model.Loss{"hinge": model.LossHinge, "perceptron": model.LossPerceptron}[f.loss.Value]
+	f.descent.Loss = map[string]theory.Loss{"hinge": theory.LossHinge, "perceptron": theory.LossPerceptron}[f.loss.Value]
 	f.modified.Seed = f.generate.Seed
-	f.kernel.Kind = model.KernelKind(f.kind.Value)
 	if len(f.compare) > 0 {
-		f.x.Modified, f.x.Descent, f.x.Kernel = &f.modified, &f.descent, &f.kernel
+		f.x.Modified, f.x.Descent = &f.modified, &f.descent
 		return nil
 	}
 	switch learner {
@@ -169,10 +162,7 @@ func (f *teaching) settle(cmd *cobra.Command) error {
 	default:
 		f.x.Learner.Kind = model.Kind(learner)
 	}
-	if f.kind.Value != "none" {
-		f.x.Kernel = &f.kernel
-	}
-	if f.x.Learner.Kind == model.KindDual && (f.x.Kernel != nil || f.x.Average) {
+	if f.x.Learner.Kind == model.KindDual && (f.x.Kernel != 0 || f.x.Average) {
 		f.x.Learner.Kind = model.KindPassiveAggressive
 	}
 	return nil

@@ -139,7 +139,6 @@ func Handles(st *store.State) []Handle {
 		handleOf("refusals", st.Refusals),
 		handleOf("early", st.Early),
 		handleOf("supports", st.Supports),
-		handleOf("coefficients", st.Coefficients),
 		handleOf("window", st.Window),
 		handleOf("prior", st.Prior),
 		handleOfRing("labelled", st.Labelled),
