@@ -103,14 +103,3 @@ func (f *Status) Passed() (n int, long bool) {
 	s := f.line.standing
 	return f.passed, f.line.Trained() && f.passed*s.Important >= missedBeforeWarning*s.Labels
 }
-
-// waitForSilence notes in m, whose row the caller puts, since which of the
-// account's active days its silence is waited for; 0 ends the wait.
-func (f *Waits) waitForSilence(m *store.Message, from uint32) {
-	if m.SilenceFrom > 0 {
-		f.silences--
-	}
-	if m.SilenceFrom = from; from > 0 {
-		f.silences++
-	}
-}

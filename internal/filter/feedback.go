@@ -108,7 +108,7 @@ func (f *Voice) heed(k store.MessageKey, m *store.Message, place Place, old, now
 		}
 	}
 	came, gone := ingest.WithoutFlags(now, old), ingest.WithoutFlags(old, now)
-	if !arrives {
+	if !arrives && slices.ContainsFunc(came, ingest.IsCompanion) {
 		f.ledger.Whose.NoteTwin(k, place, came)
 	}
 	for _, flag := range came {

@@ -1,19 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filter is the state machine of one account: an event comes in, the
-// state changes, decisions, lessons and marks come out. It is the only writer
-// of its account's state.
-//
-// State is a function of the events in their order and of nothing else. There
-// is no clock here (time comes with the events), no randomness, no I/O beyond
-// looking up a stored vector, and no order of a Go map in any result. So a
-// replay of the journal gives the same state, bit for bit, and live, replay and
-// evaluation are one piece of code.
-//
-// Data flow: Event → Apply → Result, which the caller commits together with
-// the state's changed rows before it acts on any of it.
-//
-// A Filter is not safe for concurrent use; one goroutine owns it.
 package filter
 
 import (
@@ -384,21 +370,4 @@ func (e *Reached) apply(f *Filter, r *Result) error {
 	f.st.Boxes.Put(e.Mailbox, box)
 	r.Changed = true
 	return nil
-}
-
-// Day returns the number of the day, in the account's time zone, in which m
-// lies.
-func (f *Teacher) Day(m store.Moment) int32 {
-	t := m.Time().In(f.zone)
-	return int32(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
-}
-
-// noteActivity counts the current day as one on which the owner was active.
-func (f *Teacher) noteActivity() {
-	a := &f.st.Account
-	a.LastActive = a.Clock
-	if d := f.Day(a.Clock); d > a.ClockDay {
-		a.ClockDay = d
-		a.ActiveDays++
-	}
 }

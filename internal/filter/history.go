@@ -356,3 +356,9 @@ func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 	}
 	return gone
 }
+
+// corresponds reports whether the owner has written to the sender of a message.
+func (f *People) corresponds(from store.ID) bool {
+	s, ok := f.st.Senders.Get(from.Key())
+	return ok && from != 0 && s.Written > 0
+}

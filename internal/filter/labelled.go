@@ -179,3 +179,10 @@ func (f *Voice) tell(k store.MessageKey, m *store.Message, what said, with manne
 	m.Pending = store.Pending{}
 	return f.Teacher.learn(k, m, what.label, what.source, r)
 }
+
+// refuseUnsure gives feedback back that may be about any of several messages.
+func (f *Filter) refuseUnsure(e *Labelled, r *Result) {
+	if e.Waits {
+		r.Expired = append(r.Expired, Expired{Feedback: e.early(f.Waits), Unsure: true})
+	}
+}

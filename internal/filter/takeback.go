@@ -129,16 +129,6 @@ func (f *Voice) putBack(k store.MessageKey, m *store.Message, place Place, flag 
 	return true
 }
 
-// TakenBack returns the messages whose lessons the owner has taken back for good, in order, until
-// a TakeBackRequested has done that.
-func (f *Waits) TakenBack() []store.MessageKey {
-	f.backs = slices.DeleteFunc(f.backs, func(k store.MessageKey) bool {
-		m, _ := f.st.Messages.Get(string(k[:]))
-		return !m.Pending.Back
-	})
-	return f.backs
-}
-
 // Holds reports whether what gave m its label is there still, as far as flags, but for those that
 // are gone, show it.
 func (f *Voice) Holds(k store.MessageKey, m *store.Message, gone []string) bool {
@@ -159,37 +149,6 @@ func (f *Voice) Holds(k store.MessageKey, m *store.Message, gone []string) bool 
 	return true
 }
 
-// Restand brings the row of message k, so many of whose lessons were taken back, in order: it has
-// the label that stands. What waited for silence waits again, from today on, and what else the
-// owner has said is heard. The caller puts m, and has the filter Resume.
-func (f *Teacher) Restand(k store.MessageKey, m *store.Message, gone uint32) {
-	a := &f.st.Account
-	m.Lessons -= min(m.Lessons, gone)
-	f.People.handle(m, store.HandledNothing)
-	heard := a.Clock >= quietSince(m).Add(f.opts.Dual.Horizon)
-	if f.People.noteLabel(m, m.Label, m.Source); heard {
-		f.People.noteKept(m)
-	}
-	if m.Label == 0 && f.waits(m) {
-		m.SilenceFrom = a.ActiveDays + 1
-		if f.opts.Provisional() && !heard {
-			m.Quiet = store.QuietHours
-		}
-	}
-	if m.Source == store.SourceProvisional {
-		m.SilenceFrom = a.ActiveDays + 1
-	}
-	if what := f.Voice.besides(k, m, nil); what.label != 0 && what.label != m.Label {
-		m.Pending = store.Pending{Label: what.label, Source: what.source, Since: a.Clock, Single: true}
-	}
-}
-
 // Unhandle takes what the owner did with m out of what is remembered of them and of the sender,
 // as a lesson on m was taken back or m is about to be forgotten. The caller puts m.
 func (f *Filter) Unhandle(m *store.Message) { f.People.handle(m, store.HandledNothing) }
-
-// waits reports whether silence about a decided message says that it is ordinary: that is less
-// than what a rule says that calls it important.
-func (f *Teacher) waits(m *store.Message) bool {
-	return f.opts.SilenceDays > 0 && !m.Claimed && (m.Rule == 0 || m.Outcome == store.DecidedOrdinary)
-}

@@ -63,8 +63,10 @@ func (l *Ledger) Requests() []ingest.MarkRequest {
 	l.Entries.fresh = nil
 	slices.Sort(fresh)
 	fresh = slices.DeleteFunc(slices.Compact(fresh), func(n uint64) bool { _, still := l.Entries.undoing[n]; return !still })
-	out := append(l.asked, l.Undo.requests(fresh)...)
-	l.asked = nil
+	out := l.asked
+	if l.asked = nil; len(fresh) > 0 {
+		out = append(out, l.Undo.requests(fresh)...)
+	}
 	return out
 }
 
@@ -319,6 +321,25 @@ func (l *Ledger) left(k store.MessageKey) {
 		l.st.Messages.Put(string(k[:]), m)
 	}
 	l.Undo.conclude(k, store.MarkConfirmed)
+}
+
+// Reflag enters the flags that a place has now, which had row before, and returns those of
+// before, without what we were about to take back there.
+func (l *Ledger) Reflag(at Place, row store.Place, flags []string) (old []string) {
+	old = row.Flags
+	back := l.Entries.underWay(row.Message)
+	for _, n := range back {
+		e, _ := l.Entries.Get(n)
+		if flag := ingest.CanonicalFlag(e.Keyword); !e.Bare && !ingest.HasFlag(flags, flag) && !ingest.HasFlag(row.Own, flag) {
+			old = ingest.WithoutFlags(old, []string{flag})
+		}
+	}
+	row.Flags, row.Own = flags, ingest.CommonFlags(row.Own, flags)
+	l.Places.Put(at, row)
+	if len(back) > 0 {
+		l.Undo.conclude(row.Message, store.MarkUndone)
+	}
+	return old
 }
 
 // Forget drops entries. Of a mark that stands it keeps, as the hash of the message, that it is

@@ -262,22 +262,6 @@ func (u Undo) conclude(k store.MessageKey, to store.LedgerState) {
 	}
 }
 
-// Reflag enters the flags that a place has now, which had row before, and returns those of
-// before, without what we were about to take back there.
-func (l *Ledger) Reflag(at Place, row store.Place, flags []string) (old []string) {
-	old = row.Flags
-	for _, n := range l.Entries.underWay(row.Message) {
-		e, _ := l.Entries.Get(n)
-		if flag := ingest.CanonicalFlag(e.Keyword); !e.Bare && !ingest.HasFlag(flags, flag) && !ingest.HasFlag(row.Own, flag) {
-			old = ingest.WithoutFlags(old, []string{flag})
-		}
-	}
-	row.Flags, row.Own = flags, ingest.CommonFlags(row.Own, flags)
-	l.Places.Put(at, row)
-	l.Undo.conclude(row.Message, store.MarkUndone)
-	return old
-}
-
 // followed returns the entries whose marks or companions were asked back lately and that a
 // message still bears where it now turned up as p. bare: the companion alone is to be taken back
 // there.

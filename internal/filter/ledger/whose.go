@@ -125,11 +125,11 @@ var Routine = []string{`\seen`, `\draft`, `\deleted`, "$forwarded", "$mdnsent", 
 // maxTwinMarks is how many marks of other hinged are remembered: they have few.
 const maxTwinMarks = 8
 
-// NoteTwin hears of flags that came to a known copy of a message. A companion among them that
+// NoteTwin hears of flags that came, with a companion, to a known copy of a message. A companion that
 // this account did not set there shows that another hinged is at work, and what came with it is
 // what that one marks with.
 func (w Whose) NoteTwin(k store.MessageKey, place Place, came []string) {
-	if !slices.ContainsFunc(came, ingest.IsCompanion) || w.Mirrored(k, place, came) {
+	if w.Mirrored(k, place, came) {
 		return
 	}
 	var marks []string
