@@ -240,7 +240,10 @@ func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) erro
 	if err := f.let(p); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Rename(draft, path), f.sync()); err != nil {
+	if err := os.Rename(draft, path); err != nil {
+		return err
+	}
+	if err := f.sync(); err != nil {
 		return err
 	}
 	return f.openOne(p, path, f.o)
@@ -261,7 +264,10 @@ func (f *Files) let(p store.Partition) error {
 
 // Drop deletes the file of a partition, if it has one.
 func (f *Files) Drop(p store.Partition) error {
-	return errors.Join(f.let(p), boltfile.Remove(f.path(p)), f.sync())
+	if err := errors.Join(f.let(p), boltfile.Remove(f.path(p))); err != nil {
+		return err
+	}
+	return f.sync()
 }
 
 // SetAside renames the file of a partition, which turned out to be damaged, and returns its new

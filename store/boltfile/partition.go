@@ -254,7 +254,10 @@ func readPosition(tx *bolt.Tx) (positionRow, error) {
 			return row, damage("position: the id of its topic has %d bytes", n)
 		}
 	}
-	if err := errors.Join(row.partition().Check(), row.position().CheckAside()); err != nil {
+	if err := row.partition().Check(); err != nil {
+		return row, damage("position: %w", err)
+	}
+	if err := row.position().CheckAside(); err != nil {
 		return row, damage("position: %w", err)
 	}
 	return row, nil
