@@ -231,6 +231,7 @@ func TestR9KillOnEveryServer(t *testing.T) {
 	type result struct {
 		server, model string
 		flags         []string
+		lessons       []string
 	}
 	var mu sync.Mutex
 	var first *result
@@ -251,7 +252,7 @@ func TestR9KillOnEveryServer(t *testing.T) {
 			o.Errorf("SIGTERM: %v\n%s", err, tail(s.log.String()))
 		}
 		s.wantReplay("at the end")
-		now := result{server: o.Name(), model: s.model(), flags: flags}
+		now := result{server: o.Name(), model: s.model(), flags: flags, lessons: s.lessons()}
 		marks := marksIn(flags)
 		kills := s.killed.Load()
 		o.Logf("%d messages, %d kills, %d marks on the server at the end, model %.12s…", len(flags), kills, marks, now.model)
@@ -265,7 +266,7 @@ func TestR9KillOnEveryServer(t *testing.T) {
 		case first == nil:
 			first = &now
 		case now.model != first.model:
-			o.Errorf("the model is not that of %s", first.server)
+			o.Errorf("the model is not that of %s: %s", first.server, firstDifference(first.lessons, now.lessons))
 		case !slices.Equal(now.flags, first.flags):
 			o.Errorf("the flags differ from those of %s: %s", first.server, firstDifference(first.flags, now.flags))
 		}
