@@ -78,6 +78,7 @@ type site struct {
 	// be there.
 	hurried bool
 
+	wire     *testkit.Proxy  // that killedUntil thaws when it froze; nil: there is none
 	doubtful bool            // a kill may cost a mark
 	doubted  map[uint32]bool // UIDs of the messages that it cost one, by scriptedOwner
 
