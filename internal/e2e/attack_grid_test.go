@@ -87,6 +87,31 @@ func (a *attacked) dropped(kinds []*gridKind) {
 	a.messages += uint64(len(kinds))
 }
 
+// filed has a delivery agent put the copies with this number of the kinds into their Maildirs,
+// which takes a twentieth of what APPEND takes while a daemon looks on.
+func (a *attacked) filed(kinds []*gridKind, number int) {
+	a.t.Helper()
+	for n, k := range kinds {
+		if number >= len(k.boxes) {
+			continue
+		}
+		dir := a.imap.Mail(a.imap.User)
+		if box := k.boxes[number]; box != "INBOX" {
+			dir = filepath.Join(dir, "."+box)
+		}
+		name := fmt.Sprintf("%d.M%06dP%d.crook", time.Now().Unix(), n, number)
+		half := filepath.Join(dir, "tmp", name)
+		err := os.WriteFile(half, []byte(strings.ReplaceAll(string(k.raws[number]), "\r\n", "\n")), 0o644) // Dovecot is another user
+		if err == nil {
+			err = os.Rename(half, filepath.Join(dir, "new", name))
+		}
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		a.messages++
+	}
+}
+
 // delivered delivers the kinds, and what else belongs to them.
 func (a *attacked) delivered(c attackedAccount, kinds []*gridKind) {
 	a.t.Helper()
@@ -101,14 +126,13 @@ func (a *attacked) delivered(c attackedAccount, kinds []*gridKind) {
 	letters(false)
 	if c.format == "mbox" {
 		a.dropped(kinds)
+		a.settled("the grid")
 	} else {
-		for _, k := range kinds {
-			for i, box := range k.boxes {
-				a.put(box, time.Now(), k.raws[i])
-			}
+		for number := range 2 { // each kind is in so many mailboxes at most
+			a.filed(kinds, number)
+			a.settled("the grid")
 		}
 	}
-	a.settled("the grid")
 	for i, k := range kinds {
 		if k.answer != "" {
 			a.put("Sent", time.Now(), a.mail(fmt.Sprintf("machine%d@example.org", i), a.imap.User, "crook@example.com", "Re: wonder pills",
