@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -229,17 +230,26 @@ func grid(t *testing.T, c attackedAccount) map[string][2]int {
 func TestTheGridOfAttacks(t *testing.T) {
 	t.Parallel()
 	var counts [len(gridAccounts)]map[string][2]int
-	for i, c := range gridAccounts {
-		c.still = true // the replay moves the scores of a young account, whatever comes
-		counts[i] = map[string][2]int{}
-		for _, c.format = range []string{"maildir", "mbox"} {
-			t.Run(c.name+", "+c.format, func(t *testing.T) {
-				for group, n := range grid(t, c) {
-					counts[i][group], counts[i]["**all**"] = n, [2]int{counts[i]["**all**"][0] + n[0], counts[i]["**all**"][1] + n[1]}
-				}
-			})
+	var mu sync.Mutex
+	t.Run("accounts", func(t *testing.T) {
+		for i, c := range gridAccounts {
+			c.still = true // the replay moves the scores of a young account, whatever comes
+			counts[i] = map[string][2]int{}
+			for _, format := range []string{"maildir", "mbox"} {
+				t.Run(c.name+", "+format, func(t *testing.T) {
+					t.Parallel()
+					in := c
+					in.format = format
+					of := grid(t, in)
+					mu.Lock()
+					defer mu.Unlock()
+					for group, n := range of {
+						counts[i][group], counts[i]["**all**"] = n, [2]int{counts[i]["**all**"][0] + n[0], counts[i]["**all**"][1] + n[1]}
+					}
+				})
+			}
 		}
-	}
+	})
 	if t.Failed() {
 		return
 	}
