@@ -28,7 +28,7 @@ func TestAStuckWriterGivesNoSignOfLife(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	held := make(chan error, 1)
 	go func() {
-		held <- d.all()[1].Look(context.Background(), desk.State, func(*desk.Desk) error { close(stuck); <-release; return nil })
+		held <- d.all()[1].Look(context.Background(), func(*desk.Desk) error { close(stuck); <-release; return nil })
 	}()
 	<-stuck
 	short, cancel := context.WithTimeout(ctx, aliveFor)
@@ -50,7 +50,7 @@ func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	held := make(chan error, 1)
 	go func() {
-		held <- a.Look(context.Background(), desk.State, func(*desk.Desk) error {
+		held <- a.Look(context.Background(), func(*desk.Desk) error {
 			a.resting.Store(true) // as commitUntil does between two attempts
 			close(stuck)
 			<-release
@@ -141,7 +141,7 @@ func TestAStuckWriterMissesTheWatchdog(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
 	held := make(chan error, 1)
 	go func() {
-		held <- d.all()[0].Look(context.Background(), desk.State, func(*desk.Desk) error { close(stuck); <-release; return nil })
+		held <- d.all()[0].Look(context.Background(), func(*desk.Desk) error { close(stuck); <-release; return nil })
 	}()
 	<-stuck
 	next("stuck", "STATUS=not answering: account me")

@@ -112,8 +112,8 @@ func (c cold) Account(ctx context.Context, name string) (desk.Account, error) {
 
 type coldAccount struct{ desk.Account }
 
-func (a coldAccount) Look(ctx context.Context, need desk.Need, fn func(*desk.Desk) error) error {
-	return a.Account.Look(ctx, need, func(d *desk.Desk) error {
+func (a coldAccount) Look(ctx context.Context, fn func(*desk.Desk) error) error {
+	return a.Account.Look(ctx, func(d *desk.Desk) error {
 		d.Ceilings = nil
 		return fn(d)
 	})

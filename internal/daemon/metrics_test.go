@@ -128,7 +128,7 @@ func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
 	go func() {
 		a, err := d.Account(context.Background(), "account0")
 		if err == nil {
-			err = a.Look(context.Background(), desk.State, func(*desk.Desk) error { close(held); <-release; return nil })
+			err = a.Look(context.Background(), func(*desk.Desk) error { close(held); <-release; return nil })
 		}
 		done <- err
 	}()

@@ -27,26 +27,26 @@ var (
 type streamed struct {
 	d      *Daemon
 	name   string
-	filter *filter.Filter // as looked at before; nil: not yet
-	need   desk.Need      // what was asked for then
+	file   *boltfile.Store // that it is in
+	filter *filter.Filter  // as looked at before; nil: not yet
 }
 
 // Look implements desk.Account.
-func (s *streamed) Look(ctx context.Context, need desk.Need, fn func(*desk.Desk) error) error {
+func (s *streamed) Look(ctx context.Context, fn func(*desk.Desk) error) error {
 	if s.d.stream == nil {
 		return fmt.Errorf("%w: %s; this daemon has no stream", desk.ErrNoAccount, s.name)
 	}
-	if s.filter == nil || need && !s.need {
-		f, err := s.d.stream.View(ctx, s.name, bool(need))
+	if s.filter == nil {
+		file, f, err := s.d.stream.View(ctx, s.name)
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("%w: %s; no record of it has arrived", desk.ErrNoAccount, s.name)
 		}
 		if err != nil {
 			return err
 		}
-		s.filter, s.need = f, need
+		s.file, s.filter = file, f
 	}
-	return fn(deskOf(s.d.store, s.name, s.filter))
+	return fn(deskOf(s.file, s.name, s.filter))
 }
 
 // deskOf is an account of a store that is only looked at.
@@ -75,7 +75,7 @@ func (s *streamed) Send(ctx context.Context, events ...kafka.Event) error {
 
 // Status implements desk.Account.
 func (s *streamed) Status(ctx context.Context) (st desk.AccountStatus, err error) {
-	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
+	err = s.Look(ctx, func(d *desk.Desk) error {
 		st = desk.SummariseStreamed(d.Account, d.Filter)
 		return nil
 	})
@@ -84,7 +84,7 @@ func (s *streamed) Status(ctx context.Context) (st desk.AccountStatus, err error
 
 // Reader implements desk.Account.
 func (s *streamed) Reader(ctx context.Context) (r *pipeline.Reader, err error) {
-	err = s.Look(ctx, desk.State, func(d *desk.Desk) error {
+	err = s.Look(ctx, func(d *desk.Desk) error {
 		r, err = s.d.mail.Reader(d.Filter.Options().Featurize)
 		return err
 	})
@@ -106,7 +106,7 @@ func (d *Daemon) eachStreamed(ctx context.Context, fn func(*desk.Desk) error) er
 			return err // there may be a hundred thousand
 		}
 		var failed error
-		err := (&streamed{d: d, name: name}).Look(ctx, desk.State, func(at *desk.Desk) error { failed = fn(at); return nil })
+		err := (&streamed{d: d, name: name}).Look(ctx, func(at *desk.Desk) error { failed = fn(at); return nil })
 		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, desk.ErrNoAccount) {
 			continue // the partitions are being dealt out anew
 		}

@@ -25,7 +25,7 @@ func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
 	}
 	model := func() string {
 		var of string
-		if err := d.all()[0].Look(t.Context(), desk.State, func(d *desk.Desk) error { of, _ = store.Digest(d.Filter.State()); return nil }); err != nil {
+		if err := d.all()[0].Look(t.Context(), func(d *desk.Desk) error { of, _ = store.Digest(d.Filter.State()); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return of

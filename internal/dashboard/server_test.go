@@ -43,7 +43,7 @@ func (h fakeHost) Status(context.Context) (out desk.Status, _ error) {
 	return out, nil
 }
 
-func (fakeAccount) Look(context.Context, desk.Need, func(*desk.Desk) error) error {
+func (fakeAccount) Look(context.Context, func(*desk.Desk) error) error {
 	return errors.New("nothing to look at")
 }
 

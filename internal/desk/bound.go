@@ -15,7 +15,7 @@ var GetBound = ofAccount("bound", http.MethodGet, func(ctx context.Context, a Ac
 	var past Past
 	var now ceiling.State
 	var kept *ceiling.Kept
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		past, kept, now = d.Past, d.Ceilings, ceiling.StateOf(d.Filter, d.Rewrites)
 		return nil
 	})

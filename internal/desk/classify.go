@@ -62,14 +62,14 @@ func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classificati
 	if err != nil {
 		return c, err
 	}
-	err = a.Look(ctx, State, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		err := d.Filter.Classify(m, func(v filter.Decision, features *featurize.Features) {
 			c = Classification{
 				Outcome: v.Outcome.String(), Reason: v.Reason.String(), Score: v.Score, Threshold: v.Threshold, Probability: filter.Rounded(float32(v.Probability)),
 				Defects: m.Defects,
 			}
 			if !q.Brief {
-				c.Parts = partsOf(d.Filter.Strongest(features, strongestParts))
+				c.Parts = partsOf(d.Filter.Explainer.Strongest(features, strongestParts))
 			}
 		})
 		if d.Filter.State().Account.Paused {

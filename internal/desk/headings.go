@@ -69,7 +69,7 @@ func getHeadings(ctx context.Context, a Account, q HeadingsRequest) (Headings, e
 		return out, fmt.Errorf("headings of %d messages were asked for; it must be %d at most", len(q.Messages), MostHeadings)
 	}
 	var wanted []whereabouts
-	err := a.Look(ctx, State, func(d *Desk) (err error) {
+	err := a.Look(ctx, func(d *Desk) (err error) {
 		out.Account = d.Account
 		if d.Filter.State().Account.Paused {
 			out.Problem = "the account is paused, so hinged is not connected to the mail server"
@@ -104,9 +104,9 @@ func (d *Desk) whereabouts(keys []string) ([]whereabouts, error) {
 		known[store.MessageKey(b)] = key
 	}
 	f := d.Filter
-	places := f.Places(func(k store.MessageKey) bool { return known[k] != "" })
 	var out []whereabouts
-	for k, at := range places { // in any order: the answer has none
+	for k := range known { // in any order: the answer has none
+		at := f.Ledger().Places.Find(k)
 		row, ok := f.State().Messages.Get(string(k[:]))
 		if !ok || len(at) == 0 {
 			continue

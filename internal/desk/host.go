@@ -14,7 +14,9 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -30,9 +32,9 @@ type Host interface {
 	Each(ctx context.Context, fn func(*Desk) error) error
 	// Status says how all accounts are doing.
 	Status(ctx context.Context) (Status, error)
-	// Store gives the whole store to fn, which with write may change it. fn must not
-	// keep it.
-	Store(write bool, fn func(*boltfile.Store) error) error
+	// Store gives the store to fn, and the files of partitions of Kafka; with write fn may change
+	// them. fn must not keep them.
+	Store(write bool, fn func(*boltfile.Store, *stream.Files) error) error
 	// WhatIfs are the what-if runs over accounts of this host, which owns them.
 	WhatIfs() *whatif.Runs
 	// Backups are the backups that the daemon makes of its store.
@@ -53,7 +55,7 @@ type Backups interface {
 // Account is one account where it lives, for one request.
 type Account interface {
 	// Look calls fn with committed state; fn must change nothing.
-	Look(ctx context.Context, need Need, fn func(*Desk) error) error
+	Look(ctx context.Context, fn func(*Desk) error) error
 	// Change calls fn, which may apply events. They are committed when Change
 	// returns nil. ErrStreamAccount: it is a Sender.
 	Change(ctx context.Context, fn func(*Desk) error) error
@@ -89,16 +91,6 @@ type Sender interface {
 	Send(ctx context.Context, events ...kafka.Event) error
 }
 
-// Need is what a verb needs of an account of a stream, which may have been taken
-// over a moment ago.
-type Need bool
-
-// Needs.
-const (
-	State Need = false // its state alone
-	Logs  Need = true  // what is kept of its past, too
-)
-
 // Desk is one account at hand, inside Look or Change.
 type Desk struct {
 	Account string
@@ -122,7 +114,7 @@ type Desk struct {
 	// which it commits by itself. After an error of Apply the account can't go on. Both
 	// are nil inside Look.
 	Apply   func(filter.Event) (filter.Result, error)
-	Rewrite func(filter.RewriteRequest) (filter.Rewritten, error)
+	Rewrite func(past.RewriteRequest) (past.Rewritten, error)
 }
 
 // Past reads what a store keeps of an account beside its state. It is safe for

@@ -69,7 +69,7 @@ type trace struct {
 // traced notes what a score is traced by.
 func (d *Desk) traced(k store.MessageKey, ex *filter.Explanation) trace {
 	t := trace{message: k, score: ex.Score, vector: slices.Clone(ex.Features.Vector()), next: d.Filter.State().LessonNext()}
-	t.origins, t.kept = d.Filter.Origins(t.vector)
+	t.origins, t.kept = d.Filter.Explainer.Origins(t.vector)
 	return t
 }
 
@@ -200,7 +200,7 @@ func nameOrigins(ctx context.Context, past Past, vectors *writer.Vectors, next u
 
 // dateOrigins says when the messages arrived and what the owner did with them.
 func dateOrigins(ctx context.Context, a Account, some []pull) error {
-	return a.Look(ctx, Logs, func(d *Desk) error {
+	return a.Look(ctx, func(d *Desk) error {
 		for i := range some {
 			p := &some[i]
 			m, known := d.Filter.State().Messages.Get(string(p.Message[:]))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
@@ -22,7 +22,7 @@ var ErrTooEarly = errors.New("too long ago")
 // What would change an account of a stream goes into the input topic, where it has its
 // place in the order of the account's records, if it would be obeyed just now.
 func rewrite(ctx context.Context, a Account, dry bool, fn func(d *Desk, dry bool) error, event func() kafka.Event) (sent bool, err error) {
-	look := func() error { return a.Look(ctx, Logs, func(d *Desk) error { return fn(d, true) }) }
+	look := func() error { return a.Look(ctx, func(d *Desk) error { return fn(d, true) }) }
 	to, sends := a.(Sender)
 	switch {
 	case dry:
@@ -44,9 +44,9 @@ func send(ctx context.Context, to Sender, events ...kafka.Event) error {
 }
 
 // rewrite applies an event that goes over the past, or only says what that would do.
-func (d *Desk) rewrite(ctx context.Context, e filter.RewriteRequest, dry bool) (filter.Rewritten, error) {
+func (d *Desk) rewrite(ctx context.Context, e past.RewriteRequest, dry bool) (past.Rewritten, error) {
 	if dry {
-		return d.Filter.Foresee(e, writer.NewPast(ctx, d.Past.Store, d.Account, d.Filter.State()))
+		return past.Foresee(d.Filter, e, writer.NewPast(ctx, d.Past.Store, d.Account, d.Filter.State()))
 	}
 	return d.Rewrite(e)
 }
@@ -60,7 +60,7 @@ func ceilSecond(m store.Moment) time.Time {
 // tooEarly puts a refusal into words: advice says what can be done, given the
 // earliest time.
 func tooEarly(err error, advice string) error {
-	var early *filter.TooEarlyError
+	var early *past.TooEarlyError
 	if !errors.As(err, &early) {
 		return err
 	}

@@ -141,7 +141,7 @@ func getTrend(ctx context.Context, a Account, q TrendRequest) (out Trend, err er
 	var kept *ceiling.Kept
 	var mistakes uint64
 	var loss float64
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		past, kept, now = d.Past, d.Ceilings, ceiling.StateOf(d.Filter, d.Rewrites)
 		acc := &d.Filter.State().Account
 		mistakes, loss = acc.Mistakes, acc.HingeLoss
@@ -200,7 +200,7 @@ func (d *Desk) trend(q TrendRequest) Trend {
 		out.Days[i].Day = begins[i].Format(time.DateOnly)
 	}
 	last := n - 1
-	for k, m := range f.Newest() {
+	for k, m := range f.Messages.Newest() {
 		at := m.Arrived.Time()
 		for last >= 0 && at.Before(begins[last]) {
 			last--
@@ -209,11 +209,11 @@ func (d *Desk) trend(q TrendRequest) Trend {
 			break
 		}
 		if at.Before(begins[n]) {
-			state, entered := f.LastMark(k)
+			state, entered := f.Ledger().LastMark(k)
 			out.Days[last].count(&m, state, entered)
 		}
 	}
-	if oldest, ok := f.Oldest(); ok && uint64(f.State().Messages.Len()) < acc.Messages {
+	if oldest, ok := f.Messages.Oldest(); ok && uint64(f.State().Messages.Len()) < acc.Messages {
 		out.CountedSince = TimeOf(oldest)
 	}
 	for end := n; end > 0; end -= weekDays {

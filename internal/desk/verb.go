@@ -58,9 +58,9 @@ func ofAccount[Q, A any](name, method string, do func(context.Context, Account, 
 }
 
 // see is a verb that only looks at one account, at nothing but the Desk.
-func see[Q, A any](name string, need Need, do func(*Desk, Q) (A, error)) Verb[Q, A] {
+func see[Q, A any](name string, do func(*Desk, Q) (A, error)) Verb[Q, A] {
 	return ofAccount(name, http.MethodPost, func(ctx context.Context, a Account, q Q) (out A, err error) {
-		err = a.Look(ctx, need, func(d *Desk) error { out, err = do(d, q); return err })
+		err = a.Look(ctx, func(d *Desk) error { out, err = do(d, q); return err })
 		return out, err
 	})
 }

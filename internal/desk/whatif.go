@@ -32,7 +32,7 @@ var StartWhatIf = Verb[whatif.Settings, whatif.Run]{"whatif", http.MethodPost, f
 		return run, err
 	}
 	var now whatif.Account
-	err = a.Look(ctx, Logs, func(d *Desk) error {
+	err = a.Look(ctx, func(d *Desk) error {
 		now = whatif.Of(d.Past.Store, d.Past.Account, d.Filter)
 		return nil
 	})

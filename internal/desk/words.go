@@ -74,9 +74,9 @@ func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err er
 	if err != nil {
 		return out, err
 	}
-	err = a.Look(ctx, Logs, func(d *Desk) error {
-		w := d.Filter.Alone()
-		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.Size().Supports}
+	err = a.Look(ctx, func(d *Desk) error {
+		w := d.Filter.Explainer.Alone()
+		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.Explainer.Size().Supports}
 		out.Rules, _ = rulesOf(d.Filter)
 		if len(q.Words) == 0 {
 			above, below = w.Strongest(max(q.Most, 0))
@@ -108,7 +108,7 @@ func nameDomains(ctx context.Context, a Account, q WordsRequest) ([]string, erro
 		return nil, nil
 	}
 	var past Past
-	if err := a.Look(ctx, Logs, func(d *Desk) error { past = d.Past; return nil }); err != nil {
+	if err := a.Look(ctx, func(d *Desk) error { past = d.Past; return nil }); err != nil {
 		return nil, err
 	}
 	return naming.Domains(ctx, past.Store, past.Account)

@@ -124,8 +124,8 @@ func (w *saving) put(tx *bolt.Tx) error {
 }
 
 // writeSaved writes st as a saved state whose generation is given out already.
-func (s *Store) writeSaved(f *file, account string, st *store.State, generation uint64) (*saving, error) {
-	w := &saving{file: f, account: account, generation: generation, o: s.o}
+func (s *Store) writeSaved(account string, st *store.State, generation uint64) (*saving, error) {
+	w := &saving{file: s.file, account: account, generation: generation, o: s.o}
 	err := w.write(st)
 	if err == nil {
 		err = w.flush()
@@ -145,7 +145,7 @@ var chunkRooms = sync.Pool{New: func() any { return new([]byte) }}
 // readSaved hands the records of a saved state to fn, in order, and checks them
 // against its manifest. They hold until fn returns.
 func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) error) error {
-	m, _, err := readManifest(account, generation)
+	m, err := readManifest(account, generation)
 	if err != nil {
 		return err
 	}
@@ -179,22 +179,20 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 	return nil
 }
 
-// readManifest returns the manifest of a saved state, and its written form, which is
-// valid as long as the transaction.
-func readManifest(account *bolt.Bucket, generation uint64) (m manifest, payload []byte, err error) {
+// readManifest returns the manifest of a saved state.
+func readManifest(account *bolt.Bucket, generation uint64) (m manifest, err error) {
 	all, err := part(account, snapshotsBucket)
 	if err != nil {
-		return m, nil, err
+		return m, err
 	}
 	b := all.Bucket(key64(generation))
 	if b == nil {
-		return m, nil, damage("snapshot %d is missing", generation)
+		return m, damage("snapshot %d is missing", generation)
 	}
-	value := b.Get(manifestKey)
-	if err := decodeFramed(frameManifest, manifestName(generation), value, &m); err != nil {
-		return m, nil, damage("manifest of snapshot %d: %w", generation, err)
+	if err := decodeFramed(frameManifest, manifestName(generation), b.Get(manifestKey), &m); err != nil {
+		return m, damage("manifest of snapshot %d: %w", generation, err)
 	}
-	return m, value[frameSize:], nil
+	return m, nil
 }
 
 func manifestName(generation uint64) []byte {
@@ -214,11 +212,12 @@ func loadSaved(account *bolt.Bucket, of SavedState) (*store.State, error) {
 func unsettled(account *bolt.Bucket, of SavedState) (*store.State, error) {
 	st := store.NewState()
 	if of.Generation != 0 {
-		m, _, err := readManifest(account, of.Generation)
+		m, err := readManifest(account, of.Generation)
 		if err != nil {
 			return nil, err
 		}
-		st.Weights = model.NewWeights(int(min(m.Rows.Weights(), 1<<28)))
+		n := int(min(m.Rows.Weights(), 1<<28))
+		st.Weights = model.NewWeights(n + n/8) // with room for what the redo log adds
 		seen := store.Tally{}
 		err = readSaved(account, of.Generation, func(record []byte) error { return st.Apply(record, seen) })
 		if err != nil {

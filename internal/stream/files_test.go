@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+var errBroken = errors.New("broken on purpose")
+
+// openedFiles opens the files of a store until the test ends.
+func openedFiles(t *testing.T, path string, o boltfile.Options) testFiles {
+	t.Helper()
+	f, err := OpenFiles(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return testFiles{f}
+}
+
+func partitionOf(number int32) store.Partition {
+	return store.Partition{Topic: testTopics.Input, Number: number}
+}
+
+// began begins a partition with one account.
+func began(t *testing.T, f testFiles, p store.Partition) {
+	t.Helper()
+	err := f.Begin(p, func(s *boltfile.Store) error {
+		if err := s.BeginPartition(p, store.LogPosition{Next: 5, Partitions: 8}); err != nil {
+			return err
+		}
+		return s.CommitPartition(store.LogPosition{Next: 6}, []store.AccountCommit{{Account: fmt.Sprint("kafka:", p.Number), State: store.NewState(), Batch: store.Batch{Journal: [][]byte{{1}}}}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func namesIn(t *testing.T, path string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(FilesOf(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestEachPartitionHasAFileThatGoesWithIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	f := openedFiles(t, path, boltfile.Options{NoSync: true})
+	for n := range int32(3) {
+		began(t, f, partitionOf(n))
+	}
+	if err := f.Drop(partitionOf(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := namesIn(t, path); !slices.Equal(got, []string{"in-0.db", "in-2.db"}) {
+		t.Errorf("there are %q", got)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []string{"in-1.db.draft", "in-0.db.draft.suspect", "notes"} {
+		if err := os.WriteFile(filepath.Join(FilesOf(path), left), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read, err := ReadFiles(path, boltfile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := read.Close(); err != nil || len(namesIn(t, path)) != 5 {
+		t.Errorf("read alone they are %q, %v", namesIn(t, path), err)
+	}
+	f = openedFiles(t, path, boltfile.Options{NoSync: true})
+	if got := namesIn(t, path); !slices.Equal(got, []string{"in-0.db", "in-2.db", "notes"}) {
+		t.Errorf("after the next start there are %q", got)
+	}
+	if names, err := f.Accounts(); err != nil || !slices.Equal(names, []string{"kafka:0", "kafka:2"}) {
+		t.Errorf("Accounts() = %q, %v", names, err)
+	}
+	if s, err := f.Find("kafka:2"); err != nil || s != f.of(2) {
+		t.Errorf("Find: %v, %v", s, err)
+	}
+	if _, err := f.Find("kafka:1"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Find of what was dropped: %v, want ErrNotFound", err)
+	}
+}
+
+// Wherever it is interrupted, a partition has the file that it had, or the new one.
+func TestAPartitionsFileIsThereOrNot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	p := partitionOf(1)
+	for fail := 1; ; fail++ {
+		f := openedFiles(t, path, boltfile.Options{NoSync: true})
+		if f.Of(p) == nil {
+			began(t, f, p)
+		}
+		steps := 0
+		f.o.Hooks.Step = func(string) error {
+			if steps++; steps == fail {
+				return errBroken
+			}
+			return nil
+		}
+		err := f.Begin(p, func(s *boltfile.Store) error { return s.BeginPartition(p, store.LogPosition{Next: 77, Partitions: 8}) })
+		if cerr := f.Close(); cerr != nil {
+			t.Fatal(cerr)
+		}
+		if err == nil {
+			if fail < 3 {
+				t.Errorf("it has %d steps", fail-1)
+			}
+			return
+		}
+		if !errors.Is(err, errBroken) {
+			t.Fatal(err)
+		}
+		f = openedFiles(t, path, boltfile.Options{NoSync: true})
+		if at := f.positions(t)[1].Next; at != 6 && at != 77 {
+			t.Errorf("after step %d failed it stands at %d", fail, at)
+		}
+		if got := namesIn(t, path); !slices.Equal(got, []string{"in-1.db"}) {
+			t.Errorf("after step %d failed there are %q", fail, got)
+		}
+		if err := f.Drop(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A damaged file is set aside and nothing else is touched; who only reads leaves it.
+func TestADamagedFileIsSetAsideAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	f := openedFiles(t, path, boltfile.Options{NoSync: true})
+	began(t, f, partitionOf(0))
+	began(t, f, partitionOf(1))
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(FilesOf(path), "in-1.db")
+	garble(t, file)
+	read, err := ReadFiles(path, boltfile.Options{})
+	if err != nil || !errors.Is(read.Broken()[partitionOf(1)], store.ErrDamaged) || read.Of(partitionOf(0)) == nil {
+		t.Fatalf("for reading: %v, broken are %v", err, read.Broken())
+	}
+	if err := read.Close(); err != nil || len(read.Damaged(partitionOf(1))) > 0 {
+		t.Errorf("who reads has moved it: %q, %v", read.Damaged(partitionOf(1)), err)
+	}
+	f = openedFiles(t, path, boltfile.Options{NoSync: true})
+	if why := f.Broken()[partitionOf(1)]; !errors.Is(why, store.ErrDamaged) || !strings.Contains(why.Error(), file+".damaged-1") {
+		t.Errorf("broken are %v", f.Broken())
+	}
+	if f.of(0) == nil || f.of(1) != nil || !slices.Equal(f.Damaged(partitionOf(1)), []string{file + ".damaged-1"}) {
+		t.Errorf("damaged files are %q", f.Damaged(partitionOf(1)))
+	}
+	began(t, f, partitionOf(1))
+	if aside, err := f.SetAside(partitionOf(1)); err != nil || aside != file+".damaged-2" || f.of(1) != nil || len(f.Broken()) > 0 {
+		t.Errorf("SetAside: %q, %v; broken are %v", aside, err, f.Broken())
+	}
+	if aside, err := f.SetAside(partitionOf(1)); err != nil || aside != "" {
+		t.Errorf("once more: %q, %v", aside, err)
+	}
+}
+
+// Topics may have any of the characters that Kafka allows.
+func TestFilesOfTopicsWithStrangeNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	f := openedFiles(t, path, boltfile.Options{NoSync: true})
+	topics := []string{"a-0.db", "x.db", "-", "a-0.db.draft", strings.Repeat("t", 220)}
+	for _, topic := range topics {
+		began(t, f, store.Partition{Topic: topic, Number: 3})
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = openedFiles(t, path, boltfile.Options{NoSync: true})
+	for _, topic := range topics {
+		if f.Of(store.Partition{Topic: topic, Number: 3}) == nil {
+			t.Errorf("topic %q has no file; broken are %v", topic, f.Broken())
+		}
+	}
+}
