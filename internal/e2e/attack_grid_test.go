@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -87,6 +88,31 @@ func (a *attacked) dropped(kinds []*gridKind) {
 	a.messages += uint64(len(kinds))
 }
 
+// filed has a delivery agent put the copies with this number of the kinds into their Maildirs,
+// which takes a twentieth of what APPEND takes while a daemon looks on.
+func (a *attacked) filed(kinds []*gridKind, number int) {
+	a.t.Helper()
+	for n, k := range kinds {
+		if number >= len(k.boxes) {
+			continue
+		}
+		dir := a.imap.Mail(a.imap.User)
+		if box := k.boxes[number]; box != "INBOX" {
+			dir = filepath.Join(dir, "."+box)
+		}
+		name := fmt.Sprintf("%d.M%06dP%d.crook", time.Now().Unix(), n, number)
+		half := filepath.Join(dir, "tmp", name)
+		err := os.WriteFile(half, []byte(strings.ReplaceAll(string(k.raws[number]), "\r\n", "\n")), 0o644) // Dovecot is another user
+		if err == nil {
+			err = os.Rename(half, filepath.Join(dir, "new", name))
+		}
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		a.messages++
+	}
+}
+
 // delivered delivers the kinds, and what else belongs to them.
 func (a *attacked) delivered(c attackedAccount, kinds []*gridKind) {
 	a.t.Helper()
@@ -101,14 +127,13 @@ func (a *attacked) delivered(c attackedAccount, kinds []*gridKind) {
 	letters(false)
 	if c.format == "mbox" {
 		a.dropped(kinds)
+		a.settled("the grid")
 	} else {
-		for _, k := range kinds {
-			for i, box := range k.boxes {
-				a.put(box, time.Now(), k.raws[i])
-			}
+		for number := range 2 { // each kind is in so many mailboxes at most
+			a.filed(kinds, number)
+			a.settled("the grid")
 		}
 	}
-	a.settled("the grid")
 	for i, k := range kinds {
 		if k.answer != "" {
 			a.put("Sent", time.Now(), a.mail(fmt.Sprintf("machine%d@example.org", i), a.imap.User, "crook@example.com", "Re: wonder pills",
@@ -205,17 +230,26 @@ func grid(t *testing.T, c attackedAccount) map[string][2]int {
 func TestTheGridOfAttacks(t *testing.T) {
 	t.Parallel()
 	var counts [len(gridAccounts)]map[string][2]int
-	for i, c := range gridAccounts {
-		c.still = true // the replay moves the scores of a young account, whatever comes
-		counts[i] = map[string][2]int{}
-		for _, c.format = range []string{"maildir", "mbox"} {
-			t.Run(c.name+", "+c.format, func(t *testing.T) {
-				for group, n := range grid(t, c) {
-					counts[i][group], counts[i]["**all**"] = n, [2]int{counts[i]["**all**"][0] + n[0], counts[i]["**all**"][1] + n[1]}
-				}
-			})
+	var mu sync.Mutex
+	t.Run("accounts", func(t *testing.T) {
+		for i, c := range gridAccounts {
+			c.still = true // the replay moves the scores of a young account, whatever comes
+			counts[i] = map[string][2]int{}
+			for _, format := range []string{"maildir", "mbox"} {
+				t.Run(c.name+", "+format, func(t *testing.T) {
+					t.Parallel()
+					in := c
+					in.format = format
+					of := grid(t, in)
+					mu.Lock()
+					defer mu.Unlock()
+					for group, n := range of {
+						counts[i][group], counts[i]["**all**"] = n, [2]int{counts[i]["**all**"][0] + n[0], counts[i]["**all**"][1] + n[1]}
+					}
+				})
+			}
 		}
-	}
+	})
 	if t.Failed() {
 		return
 	}

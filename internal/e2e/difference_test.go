@@ -13,6 +13,23 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
+// lessons says what a stopped site learnt, in order.
+func (s *site) lessons() (out []string) {
+	s.t.Helper()
+	db, err := boltfile.OpenReadOnly(filepath.Join(s.dir, "state", "hinged.db"), boltfile.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	for l, err := range db.Lessons("me", 0) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, fmt.Sprintf("%x %v %v", l.Message, l.Label, l.Source))
+	}
+	return out
+}
+
 // differences names, for a person to read, rows that differ between the states
 // of two stopped sites.
 func differences(t testing.TB, a, b *site) string {

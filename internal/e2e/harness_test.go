@@ -78,6 +78,10 @@ type site struct {
 	// be there.
 	hurried bool
 
+	wire     *testkit.Proxy  // that killedUntil thaws when it froze; nil: there is none
+	doubtful bool            // a kill may cost a mark
+	doubted  map[uint32]bool // UIDs of the messages that it cost one, by scriptedOwner
+
 	delivered atomic.Int64 // by scriptedOwner
 	killed    atomic.Int64 // so often by killedUntil
 
@@ -119,7 +123,7 @@ func siteLogging(t testing.TB, imap *testkit.Dovecot, addr, dir, level, extra st
 // account, and connection for how its server is reached.
 func siteFor(t testing.TB, login testkit.Login, dir, level, extra, connection string) *site {
 	t.Helper()
-	s := &site{t: t, user: login.User, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	s := &site{t: t, user: login.User, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer), doubted: map[uint32]bool{}}
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
