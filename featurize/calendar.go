@@ -83,7 +83,7 @@ func contentLine(line []byte) (name string, params, value []byte) {
 		colon = bytes.IndexByte(line, ':') // a quote that is not closed
 	}
 	head, params, _ := bytes.Cut(line[:max(colon, 0)], []byte{';'})
-	return strings.ToLower(string(head[:min(len(head), 20)])), params, trimBlank(line[colon+1:])
+	return strings.ToLower(string(head[:min(len(head), 20)])), params, bytes.Trim(line[colon+1:], blanks)
 }
 
 // readEventLine reads a property of an event.
@@ -122,11 +122,6 @@ func (f *Featurizer) readEventLine(name string, params, value []byte, bare bool)
 }
 
 // plainValue undoes the escapes of a text (section 3.3.11).
-func plainValue(value []byte) []byte {
-	if bytes.IndexByte(value, '\\') < 0 {
-		return value
-	}
-	return []byte(calendarEscapes.Replace(string(value)))
-}
+func plainValue(value []byte) []byte { return []byte(calendarEscapes.Replace(string(value))) }
 
 var calendarEscapes = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\,`, ",", `\;`, ";", `\\`, `\`)

@@ -18,23 +18,23 @@ type property uint8
 
 const (
 	// Those with a number that descendants inherit.
-	propSize, propInvisible, propMasked, propSpace, propIndent, propFlat = 0, 1, 2, 3, 4, 5
-	inheritedNumbers                                                     = 6
+	propSize, propInvisible, propSpace, propIndent, propFlat = 0, 1, 2, 3, 4
+	inheritedNumbers                                         = 5
 	// Those with a color; all but the background's are inherited.
-	propColor, propFill, propShadow, propBack = 6, 7, 8, 9
+	propColor, propFill, propShadow, propBack = 5, 6, 7, 8
 	// The others.
-	propImage, propClipText, propOpacity, propPosition, propFloat, propDisplay, propUnseen  = 10, 11, 12, 13, 14, 15, 16
-	propLeft, propTop, propRight, propBottom, propMarginLeft, propMarginTop                 = 17, 18, 19, 20, 21, 22
-	propHeight, propWidth, propMaxHeight, propMaxWidth, propMinHeight, propMinWidth         = 23, 24, 25, 26, 27, 28
-	propPadding, propOverflow, propClip, propClipPath, propTransform, propScale, propFilter = 29, 30, 31, 32, 33, 34, 35
-	properties                                                                              = 36
+	propImage, propClipText, propOpacity, propPosition, propFloat, propDisplay      = 9, 10, 11, 12, 13, 14
+	propLeft, propTop, propRight, propBottom, propMarginLeft, propMarginTop         = 15, 16, 17, 18, 19, 20
+	propHeight, propWidth, propMaxHeight, propMaxWidth, propMinHeight, propMinWidth = 21, 22, 23, 24, 25, 26
+	propPadding, propOverflow                                                       = 27, 28
+	properties                                                                      = 29
 )
 
 // reading is how the value of a property is read that is no word.
 type reading uint8
 
 // A side is a length that counts if none of the like is greater.
-const words, length, side, sides, oneColor, image, shadow, function, background, font reading = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+const words, length, side, sides, oneColor, image, shadow, background, font reading = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 // known are the properties by name, without a prefix such as -webkit-.
 var known = map[string]struct {
@@ -42,17 +42,16 @@ var known = map[string]struct {
 	reading  reading
 }{
 	"font-size": {propSize, length}, "font": {propSize, font}, "line-height": {propFlat, length}, "visibility": {propInvisible, words},
-	"text-security": {propMasked, words}, "white-space": {propSpace, words}, "text-indent": {propIndent, length}, "color": {propColor, oneColor},
+	"white-space": {propSpace, words}, "text-indent": {propIndent, length}, "color": {propColor, oneColor},
 	"text-fill-color": {propFill, oneColor}, "text-shadow": {propShadow, shadow}, "background-color": {propBack, oneColor},
 	"background": {propBack, background}, "background-image": {propImage, image}, "background-clip": {propClipText, words},
-	"opacity": {propOpacity, length}, "filter": {propFilter, function}, "position": {propPosition, words}, "float": {propFloat, words},
-	"display": {propDisplay, words}, "content-visibility": {propUnseen, words}, "left": {propLeft, length}, "top": {propTop, length},
+	"opacity": {propOpacity, length}, "position": {propPosition, words}, "float": {propFloat, words},
+	"display": {propDisplay, words}, "left": {propLeft, length}, "top": {propTop, length},
 	"right": {propRight, length}, "bottom": {propBottom, length}, "margin": {propMarginLeft, sides}, "margin-left": {propMarginLeft, length},
 	"margin-top": {propMarginTop, length}, "height": {propHeight, length}, "max-height": {propMaxHeight, length},
 	"min-height": {propMinHeight, length}, "width": {propWidth, length}, "max-width": {propMaxWidth, length}, "min-width": {propMinWidth, length},
 	"padding": {propPadding, sides}, "padding-top": {propPadding, side}, "padding-bottom": {propPadding, side}, "padding-left": {propPadding, side},
 	"padding-right": {propPadding, side}, "overflow": {propOverflow, words}, "overflow-x": {propOverflow, words}, "overflow-y": {propOverflow, words},
-	"clip": {propClip, function}, "clip-path": {propClipPath, function}, "transform": {propTransform, function}, "scale": {propScale, function},
 }
 
 // The numbers that stand for words: of font sizes, of display, and of all others.
@@ -69,7 +68,7 @@ var (
 	}
 	otherWords = map[string]float64{
 		"visible": 0, "none": 0, "normal": 0, "nowrap": 0, "static": 0, "sticky": 0, "border-box": 0, "padding-box": 0, "content-box": 0,
-		"hidden": 1, "collapse": 1, "disc": 1, "circle": 1, "square": 1, "text": 1, "left": 1, "right": 1, "relative": 1, "clip": 1, "scroll": 1,
+		"hidden": 1, "collapse": 1, "text": 1, "left": 1, "right": 1, "relative": 1, "clip": 1, "scroll": 1,
 		"absolute": absolute, "fixed": absolute, "pre": spaceKept, "pre-wrap": spaceKept, "break-spaces": spaceKept, "pre-line": linesKept,
 	}
 )
@@ -152,13 +151,6 @@ func (d declaration) read(out []declaration, how reading, values []css.Token) []
 	case image:
 		ok = isFunction(values[0])
 		d.n = 1
-	case function:
-		ok = true
-		for at, t := range values {
-			if isFunction(t) || at == 0 {
-				d.n = max(d.n, squeezes(values[at:]))
-			}
-		}
 	case length, side:
 		var isShare bool
 		d.n, isShare, ok = number(values[0])
@@ -254,7 +246,7 @@ func number(t css.Token) (n float64, isShare, ok bool) {
 		return n, true, err == nil
 	case "ex", "ch":
 		return n / 2, true, err == nil
-	case "deg":
+	case "deg": // of a hue
 		return n, false, err == nil
 	default:
 		pixels, ok := pixelsOf[name]
@@ -266,9 +258,6 @@ func number(t css.Token) (n float64, isShare, ok bool) {
 func span(values []css.Token) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	for _, t := range values {
-		if t.TokenType == css.RightParenthesisToken {
-			break
-		}
 		if n, isShare, ok := number(t); ok {
 			if isShare && t.TokenType == css.DimensionToken {
 				n *= 16
@@ -277,33 +266,6 @@ func span(values []css.Token) (least, most float64) {
 		}
 	}
 	return least, most
-}
-
-// squeezes returns 1 if a function leaves nothing to be seen: scale(0), translate(-9999px),
-// rotateX(90deg), rect(0,0,0,0), inset(50%), circle(0), opacity(0).
-func squeezes(values []css.Token) float64 {
-	least, most := span(values)
-	gone := false
-	switch strings.ToLower(string(values[0].Data)) {
-	case "scale(", "scalex(", "scaley(", "scale3d(", "0", "0%":
-		gone = least == 0
-	case "translate(", "translatex(", "translatey(", "translate3d(":
-		gone = least <= -far || most >= tooFar
-	case "rotatex(", "rotatey(":
-		gone = most == 90
-	case "rect(":
-		gone = most-least <= 2
-	case "inset(":
-		gone = most >= 0.5 && most <= 1
-	case "matrix(", "polygon(", "ellipse(", "circle(":
-		gone = most == 0 || len(values) > 1 && values[0].Data[0]|' ' == 'c' && values[1].Data[0] == '0'
-	case "opacity(":
-		gone = most <= faint
-	}
-	if gone {
-		return 1
-	}
-	return 0
 }
 
 // color is red, green, blue from 0 to 255, and how opaque it is from 0 to 1.

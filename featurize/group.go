@@ -2,8 +2,6 @@
 
 package featurize
 
-import "fmt"
-
 // Group is a field group. The features of one group share a set part of the
 // vector's norm, so that a long body does not drown the sender.
 type Group uint8
@@ -21,18 +19,5 @@ const (
 )
 
 func (g Group) String() string {
-	switch g {
-	case Misc:
-		return "misc"
-	case Social:
-		return "social"
-	case Subject:
-		return "subject"
-	case Body:
-		return "body"
-	case Constant:
-		return "constant"
-	default:
-		return fmt.Sprintf("group(%d)", uint8(g))
-	}
+	return [...]string{"misc", "social", "subject", "body", "constant"}[g]
 }

@@ -22,7 +22,7 @@ const (
 var textRanks = map[string]rank{
 	"text/plain": rankPlain, "text/html": rankHTML, "application/xhtml+xml": rankHTML,
 	"text/x-patch": rankPlain, "text/x-diff": rankPlain, "text/patch": rankPlain, "text/diff": rankPlain,
-	"text/calendar": rankNone, "text/rfc822-headers": rankNone, "application/rtf": rankOther,
+	"text/calendar": rankNone, "text/rfc822-headers": rankNone, "text/rtf": rankNone,
 }
 
 // markup are the types of text that are read as HTML where they are read.
@@ -268,10 +268,7 @@ func (f *Featurizer) showText(p *part) { f.showDecoded(f.textOf(p), p.kind) }
 
 // showDecoded reads the words of a text in UTF-8 of some media type.
 func (f *Featurizer) showDecoded(text []byte, kind string) {
-	switch {
-	case kind == "text/rtf" || kind == "application/rtf":
-		text = f.rtfText(text)
-	case markup[kind] || startsDocument(text):
+	if markup[kind] || startsDocument(text) {
 		f.show(f.readHTML(text))
 		return
 	}

@@ -133,10 +133,6 @@ func TestOfAlternativesTheOneThatIsShownIsRead(t *testing.T) {
 			[]string{"body:zug"}, []string{"body:oddword"},
 		},
 		{
-			"RTF alone", entity("text/rtf", `{\rtf1\ansi\ansicpg1251{\fonttbl{\f0 Arial;}}\f0 \'ef\'f0\'e8\'e2\'e5\'f2\par caf\u233?s}`),
-			[]string{"body:привет", "body:cafés", "shape:own lines 2"}, []string{"body:arial"},
-		},
-		{
 			"AMP alone", entity("text/x-amp-html", "<p>ampword"),
 			[]string{"body:ampword"}, []string{"body:p"},
 		},

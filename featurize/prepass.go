@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"slices"
 )
 
 // field is one header field: its name as written, its value unfolded and
@@ -12,6 +13,9 @@ type field struct {
 	name  []byte
 	value []byte
 }
+
+// blanks are not part of a value at its ends.
+const blanks = " \t\r"
 
 // maxFields bounds the fields of one header.
 const maxFields = 1000
@@ -29,30 +33,22 @@ func stripEnvelope(raw []byte) []byte {
 
 // key hashes a message, each CRLF as LF, without copying it whole.
 func (f *Featurizer) key(raw []byte) (key [16]byte) {
+	const chunk = 16 << 10
 	f.hash.Reset()
-	if i := bytes.Index(raw, []byte("\r\n")); i >= 0 {
-		f.hash.Write(raw[:i])
-		raw = raw[i:]
-		if f.block == nil {
-			f.block = make([]byte, 16<<10)
+	block := f.block[:0]
+	for found := true; found; {
+		var line []byte
+		if line, raw, found = bytes.Cut(raw, []byte("\r\n")); len(block)+len(line) >= chunk {
+			f.hash.Write(block)
+			f.hash.Write(line)
+			block, line = block[:0], nil
 		}
-		for len(raw) > 0 {
-			// Byte by byte, so that a message of nothing but line ends takes no
-			// longer than another.
-			n, block := 0, f.block
-			chunk := raw[:min(len(raw), len(block))]
-			for i, c := range chunk {
-				block[n] = c
-				if c != '\r' || i+1 >= len(raw) || raw[i+1] != '\n' {
-					n++
-				}
-			}
-			f.hash.Write(block[:n])
-			raw = raw[len(chunk):]
+		if block = append(block, line...); found {
+			block = append(block, '\n')
 		}
 	}
-	f.hash.Write(raw)
-	f.sum = f.hash.Sum(f.sum[:0])
+	f.hash.Write(block)
+	f.block, f.sum = block, f.hash.Sum(f.sum[:0])
 	copy(key[:], f.sum)
 	return key
 }
@@ -112,7 +108,7 @@ func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, bod
 		return h.fields, nil, nil
 	}
 	f.defect("no blank line after the header")
-	return fieldsBefore(h.fields, raw, h.broken), h.broken, nil
+	return h.fields[:h.whole], h.broken, nil
 }
 
 // skipBlank returns what follows the blank lines before a header; empty: that is
@@ -138,6 +134,7 @@ type headerLines struct {
 	used   int    // bytes
 	last   int    // the field that a continuation line continues; -1: none; -2: one that is not kept
 	broken []byte // the message from the first broken line on
+	whole  int    // fields before that
 }
 
 // takeLine reads one line of a header, with which rest begins.
@@ -184,28 +181,13 @@ func (f *Featurizer) dropLine(h *headerLines, line, rest []byte) {
 	f.defect("header line without field name")
 	f.debris = append(append(f.debris, line...), '\n')
 	if h.broken == nil {
-		h.broken = rest
+		h.broken, h.whole = rest, len(h.fields)
 	}
 }
 
 func firstLine(text []byte) []byte {
 	line, _ := cutLine(text)
 	return line
-}
-
-// fieldsBefore keeps the fields that stand before at, a tail of raw: those are
-// the header of a message that has no blank line.
-func fieldsBefore(fields []field, raw, at []byte) []field {
-	head := raw[:len(raw)-len(at)]
-	n := 0
-	for len(head) > 0 && n < len(fields) {
-		var line []byte
-		line, head = cutLine(head)
-		if fieldName(line) > 0 {
-			n++
-		}
-	}
-	return fields[:n]
 }
 
 // fieldName returns the length of the field name that line begins with, or 0.
@@ -232,18 +214,6 @@ func cutField(line []byte) (name, colon int) {
 	return name, colon
 }
 
-// trimBlank is bytes.Trim(text, " \t\r").
-func trimBlank(text []byte) []byte {
-	blank := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
-	for len(text) > 0 && blank(text[0]) {
-		text = text[1:]
-	}
-	for len(text) > 0 && blank(text[len(text)-1]) {
-		text = text[:len(text)-1]
-	}
-	return text
-}
-
 // appendField appends the field of a line, whose name and colon cutField has found.
 func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []field {
 	value := line[colon+1:]
@@ -251,7 +221,7 @@ func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []fi
 		f.defect("header field too long")
 		value = value[:f.MaxField]
 	}
-	value = trimBlank(value)
+	value = bytes.Trim(value, blanks)
 	return append(fields, field{line[:n], value[:len(value):len(value)]})
 }
 
@@ -259,7 +229,7 @@ func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []fi
 // value moves to the featurizer's scratch with the first continuation and grows
 // there, since no other field can come between.
 func (f *Featurizer) fold(value, line []byte) []byte {
-	line = trimBlank(line)
+	line = bytes.Trim(line, blanks)
 	if len(value)+1+len(line) > f.MaxField {
 		f.defect("header field too long")
 		line = line[:max(0, f.MaxField-len(value)-1)]
@@ -282,10 +252,7 @@ func (f *Featurizer) fold(value, line []byte) []byte {
 
 // defect notes what was wrong with the message, once.
 func (f *Featurizer) defect(what string) {
-	for _, d := range f.defects {
-		if d == what {
-			return
-		}
+	if !slices.Contains(f.defects, what) {
+		f.defects = append(f.defects, what)
 	}
-	f.defects = append(f.defects, what)
 }

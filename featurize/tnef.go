@@ -19,12 +19,12 @@ const (
 	tnefTitle          = 0x00018010
 	tnefAttachmentMAPI = 0x00069005
 
-	mapiBody, mapiRTF, mapiHTML, mapiFileName = 0x1000, 0x1009, 0x1013, 0x3707
-	mapiString8, mapiUnicode, mapiBinary      = 0x1e, 0x1f, 0x102
+	mapiBody, mapiHTML, mapiFileName     = 0x1000, 0x1013, 0x3707
+	mapiString8, mapiUnicode, mapiBinary = 0x1e, 0x1f, 0x102
 )
 
 // readTNEF reads winmail.dat: the names of the files in it, and the letter where no other
-// part shows one. It reports whether it is one.
+// part shows one, but not one in compressed RTF alone. It reports whether it is one.
 func (f *Featurizer) readTNEF(data []byte) bool {
 	if len(data) < 6 || binary.LittleEndian.Uint32(data) != tnefSignature {
 		f.defect("winmail.dat")
@@ -68,8 +68,6 @@ func (f *Featurizer) readTNEF(data []byte) bool {
 		f.showDecoded(text, "text/plain")
 	} else if len(plain) > 0 {
 		f.showDecoded(f.decodeCharset(plain, label, false), "text/plain")
-	} else {
-		f.showDecoded(decompressRTF(f.property(list, mapiRTF, ""), 4*f.MaxText), "text/rtf")
 	}
 	return true
 }
@@ -88,9 +86,6 @@ func (f *Featurizer) property(list []byte, id uint16, label string) []byte {
 		value = value[4:min(4+length, int64(len(value)), int64(4*f.MaxText))]
 		if kind == mapiUnicode {
 			label = "utf-16le"
-		}
-		if label == "" {
-			return value // bytes
 		}
 		return bytes.TrimRight(f.decodeCharset(value, label, false), "\x00")
 	}

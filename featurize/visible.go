@@ -75,7 +75,7 @@ var firstStyle = style{
 
 // shown reports whether text in this style is seen.
 func (s *style) shown() bool {
-	if s.gone || s.away || s.n[propInvisible]+s.n[propMasked] > 0 || s.n[propIndent] <= -far || s.n[propSize] <= unreadable ||
+	if s.gone || s.away || s.n[propInvisible] > 0 || s.n[propIndent] <= -far || s.n[propSize] <= unreadable ||
 		s.clipsFlat && s.n[propFlat] > 0 {
 		return false
 	}
@@ -252,15 +252,11 @@ func (s *style) lieOn(b *box) {
 	}
 }
 
-// unseen reports whether a box lies beyond the window, or shows nothing of what is in it.
+// unseen reports whether a box lies beyond the window. What mail programs take out of styles,
+// such as transform, filter and clip-path, hides nothing.
 func (b *box) unseen() bool {
-	off := b.n[propMarginLeft] <= -far || b.n[propMarginTop] <= -far
-	if b.n[propPosition] > 0 {
-		off = off || b.n[propLeft] <= -far || b.n[propTop] <= -far || b.n[propRight] <= -far || b.n[propBottom] <= -far ||
-			b.n[propLeft] >= tooFar || b.n[propTop] >= tooFar
-	}
-	return off || b.n[propUnseen]+b.n[propTransform]+b.n[propScale]+b.n[propFilter]+b.n[propClipPath] > 0 ||
-		b.n[propClip] > 0 && b.n[propPosition] == absolute
+	return b.n[propMarginLeft] <= -far || b.n[propMarginTop] <= -far || b.n[propPosition] > 0 &&
+		(min(b.n[propLeft], b.n[propTop], b.n[propRight], b.n[propBottom]) <= -far || max(b.n[propLeft], b.n[propTop]) >= tooFar)
 }
 
 // squeezed reports whether a box has no room, and hides what goes beyond it.

@@ -34,7 +34,10 @@ func (f *Featurizer) authenticate() {
 			}
 		}
 	}
-	f.vouchedFrom = f.vouched(from)
+	if len(from) == 1 {
+		_, domain, _ := cutAddress(from[0])
+		f.vouchedFrom = f.vouchesFor(domain)
+	}
 }
 
 // readAuthentication makes features of the results of the one server that is believed
@@ -116,19 +119,10 @@ func (f *Featurizer) readVouchers(method string, properties []string) {
 	}
 }
 
-// vouched reports whether the one address in From is vouched for. A signature
+// vouchesFor reports whether something in the message is vouched for under a domain. A signature
 // counts for its own domain and those below it. DMARC's relaxed alignment goes
 // further, but only with a list of which domains belong to whom; the server that
 // has one says so as dmarc=pass.
-func (f *Featurizer) vouched(from []string) bool {
-	if len(from) != 1 {
-		return false
-	}
-	_, domain, _ := cutAddress(from[0])
-	return f.vouchesFor(domain)
-}
-
-// vouchesFor reports whether something in the message is vouched for under a domain.
 func (f *Featurizer) vouchesFor(domain string) bool {
 	for _, v := range f.vouchers {
 		if v.domain == domain && domain != "" ||

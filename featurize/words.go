@@ -82,13 +82,7 @@ type wordReader struct {
 // text makes features of the words of a short text, which may hold any bytes.
 func (w *wordReader) text(f *Featurizer, s string, k *kind) {
 	w.last = w.last[:0]
-	w.clean = append(w.clean[:0], s...)
-	text := w.clean
-	if isASCII(text) {
-		w.ascii(f, text, k)
-		return
-	}
-	w.unicode(f, append([]byte(nil), text...), k)
+	w.line(f, []byte(s), k)
 }
 
 // line makes features of the words of one line.

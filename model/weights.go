@@ -22,11 +22,6 @@ type Weights struct {
 	n     int
 	shift uint   // 64 − log2(len(table))
 	moves uint64 // how often keys that stay were moved to another slot; see Slots
-	// marked are the indices given to Mark since Unmark; marks has the bit of each
-	// slot whose index is among them, so that few stand there twice. A slot may lack its
-	// bit, never have one wrongly.
-	marked []Index
-	marks  []uint64
 }
 
 const minSlots = 64
@@ -46,7 +41,6 @@ func (w *Weights) alloc(slots int) {
 	w.table = make([]Feature, slots)
 	w.shift = uint(64 - bits.TrailingZeros(uint(slots)))
 	w.n = 0
-	w.marks = nil
 }
 
 // home returns the slot where i belongs. Indices are hashes, so they may lie in their own
@@ -128,16 +122,14 @@ func (w *Weights) Delete(i Index) {
 		home := w.home(w.table[next].Index)
 		if (next-home)&mask >= (next-at)&mask {
 			w.table[at] = w.table[next]
-			w.moveMark(next, at)
 			at = next
 		}
 	}
 	w.table[at] = Feature{}
-	w.clearMark(at)
 	w.n--
 }
 
-// Clone returns a copy without marks.
+// Clone returns a copy.
 func (w *Weights) Clone() *Weights {
 	return &Weights{table: slices.Clone(w.table), n: w.n, shift: w.shift}
 }

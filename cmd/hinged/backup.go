@@ -19,7 +19,8 @@ func backupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy the store to a file; the daemon may run",
 		Long: `Copy the store with all accounts to FILE, as of the last commit. The daemon
-keeps running. FILE may be "-" for standard output.
+keeps running. FILE may be "-" for standard output. Accounts whose mail comes
+through Kafka are not in it: the snapshots topic is their backup.
 
 hinged writes the copy under another name, reads it back and checks it before it
 renames it to FILE. So FILE is either complete or not there. Only its owner can

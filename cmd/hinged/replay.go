@@ -26,13 +26,14 @@ func replayCommand() *cobra.Command {
 partition begins at its first record if the log still has it, otherwise at its
 newest complete snapshot. The output says which.
 
-replay joins no consumer group, produces nothing and changes nothing but FILE,
-which must not exist yet. A daemon may run. The digests are those that "hinged
-digest" prints for a daemon that has read as far: the same records in the same
-order give the same state, bit for bit. With another configuration they differ.
+replay joins no consumer group, produces nothing and changes nothing but FILE
+and the directory FILE.partitions, which must not exist yet. A daemon may run.
+The digests are those that "hinged digest" prints for a daemon that has read as
+far: the same records in the same order give the same state, bit for bit. With
+another configuration they differ.
 
-FILE is a store. If you lost yours, put FILE in its place; then the daemon
-needn't read everything again.`,
+FILE is a store. If you lost yours, put FILE and the directory in its place; then
+the daemon needn't read everything again.`,
 		Example: `  $ hinged replay --into rebuilt.db
   partition 0: from its first record, 1207 records
   partition 1: from the snapshot at 20000, 1733 records

@@ -177,28 +177,26 @@ func caughtup(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // takenOver makes a store one whose partitions were taken over a moment ago, from
-// what it has itself: takenover file account. Of that account the state has come
-// in, the others are still in the snapshot.
+// what it has itself: takenover file account. That account has come in, the others are still in
+// the snapshot.
 func takenOver(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: takenover file account")
 	}
-	s, err := boltfile.Open(ts.MkAbs(args[0]), boltfile.Options{})
+	files, err := stream.OpenFiles(ts.MkAbs(args[0]), boltfile.Options{})
 	ts.Check(err)
-	all, err := s.Partitions()
-	ts.Check(err)
-	for _, p := range all {
+	for _, s := range files.All() {
 		chunks := map[snapshot.ChunkID][]byte{}
-		m, err := snapshot.Dump(s, p, nil, func(id snapshot.ChunkID, data []byte) error { chunks[id] = slices.Clone(data); return nil })
+		m, err := snapshot.Dump(s, nil, func(id snapshot.ChunkID, data []byte) error { chunks[id] = slices.Clone(data); return nil })
 		ts.Check(err)
-		ts.Check(snapshot.BeginRestore(context.Background(), s, p, m))
+		ts.Check(files.Begin(m.Partition, func(f *boltfile.Store) error { return snapshot.Begin(context.Background(), f, &m) }))
 		for _, a := range m.Accounts {
 			if a.Account == args[1] {
-				ts.Check(snapshot.RestoreState(s, p, a.Account, func(id snapshot.ChunkID) ([]byte, error) { return chunks[id], nil }))
+				ts.Check(snapshot.Restore(files.Of(m.Partition), a.Account, func(id snapshot.ChunkID) ([]byte, error) { return chunks[id], nil }))
 			}
 		}
 	}
-	ts.Check(s.Close())
+	ts.Check(files.Close())
 }
 
 // badRecords writes dead letters to $KAFKA, of records of ann@example.org whose type is

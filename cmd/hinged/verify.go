@@ -75,7 +75,7 @@ func printVerified(w io.Writer, v desk.Verification) error {
 	for _, a := range v.Accounts {
 		switch {
 		case a.InSnapshot:
-			fmt.Fprintf(w, "%s: not compared, since all or part of it is %s\n", a.Account, desk.StillInSnapshot)
+			fmt.Fprintf(w, "%s: not compared, since it is %s\n", a.Account, desk.StillInSnapshot)
 		case a.Problem != "":
 			fmt.Fprintf(w, "%s: the replay stopped: %s\n", a.Account, a.Problem)
 		case a.Equal:

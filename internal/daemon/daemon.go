@@ -50,6 +50,7 @@ type Options struct {
 type Daemon struct {
 	opts     Options
 	store    *boltfile.Store
+	files    *stream.Files   // of the partitions of Kafka
 	server   *control.Server // nil: no socket
 	stream   *stream.Engine  // nil: none
 	log      *slog.Logger
@@ -89,6 +90,9 @@ func New(o Options) (*Daemon, error) {
 	if d.store, err = boltfile.Open(o.StorePath, o.Store); err != nil {
 		return nil, err
 	}
+	if d.files, err = stream.OpenFiles(o.StorePath, o.Store); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
 	var accounts []*account
 	for _, ao := range o.Accounts {
 		a, err := d.open(ao)
@@ -100,7 +104,7 @@ func New(o Options) (*Daemon, error) {
 	d.accounts.Store(&accounts)
 	if o.Stream != nil {
 		so := *o.Stream
-		so.Store, so.Logger, so.Now, so.Mail = d.store, d.log, d.now, d.mail
+		so.Files, so.Logger, so.Now, so.Mail = d.files, d.log, d.now, d.mail
 		if o.Scored != nil {
 			so.Scored = func(outcome string, took time.Duration) { o.Scored(desk.Scored{Outcome: outcome, Took: took}) }
 		}
@@ -166,11 +170,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 }
 
 // scrub brings to its end what an earlier run had to leave of forgetting. A stream does
-// that itself.
+// that itself with its files.
 func (d *Daemon) scrub(ctx context.Context) {
-	if d.stream != nil {
-		return
-	}
 	if err := d.store.Scrub(ctx); err != nil && ctx.Err() == nil {
 		d.log.Warn("the store's file may still contain what was forgotten, in free pages; `hinged compact` clears them", "error", err)
 	}
@@ -184,6 +185,9 @@ func (d *Daemon) Close() error {
 		errs = append(errs, d.server.Close())
 	}
 	d.whatifs.Close() // they read the store
+	if d.files != nil {
+		errs = append(errs, d.files.Close())
+	}
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -17,7 +18,7 @@ import (
 // that it is to be scrubbed.
 type taken struct{ *StoreHost }
 
-func (t taken) Store(write bool, fn func(*boltfile.Store) error) error {
+func (t taken) Store(write bool, fn func(*boltfile.Store, *stream.Files) error) error {
 	if write {
 		return store.ErrRunning
 	}
@@ -61,14 +62,14 @@ func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
 func TestAStoreIsOpenedForWritingOnce(t *testing.T) {
 	h, path := taughtStore(t)
 	var opened []*boltfile.Store
-	if err := h.Store(true, func(s *boltfile.Store) error { opened = append(opened, s); return nil }); err != nil {
+	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now().Add(1000 * time.Hour)
 	if out, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Before: &before}); err != nil || out.Messages != 2 || !out.Scrubbed {
 		t.Fatalf("forgetting: %+v, %v", out, err)
 	}
-	if err := h.Store(true, func(s *boltfile.Store) error { opened = append(opened, s); return nil }); err != nil {
+	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if opened[0] != opened[1] {

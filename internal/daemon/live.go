@@ -70,7 +70,9 @@ func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
 }
 
 // Store implements desk.Host.
-func (d *Daemon) Store(_ bool, fn func(*boltfile.Store) error) error { return fn(d.store) }
+func (d *Daemon) Store(_ bool, fn func(*boltfile.Store, *stream.Files) error) error {
+	return fn(d.store, d.files)
+}
 
 // WhatIfs implements desk.Host.
 func (d *Daemon) WhatIfs() *whatif.Runs { return d.whatifs }

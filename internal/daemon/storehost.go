@@ -29,6 +29,7 @@ import (
 // that failed. Not safe for concurrent use.
 type StoreHost struct {
 	store    *boltfile.Store
+	files    *stream.Files // of the partitions of Kafka
 	writable bool
 	path     string
 	options  boltfile.Options
@@ -52,6 +53,7 @@ type picked struct{ asked, name string }
 // storeAccount is an account of a StoreHost.
 type storeAccount struct {
 	host   *StoreHost
+	file   *boltfile.Store // that it is in
 	name   string
 	filter *filter.Filter
 	reader *pipeline.Reader
@@ -69,8 +71,12 @@ func OpenStore(path, version string, o boltfile.Options) (*StoreHost, error) {
 	if err != nil {
 		return nil, err
 	}
+	files, err := stream.ReadFiles(path, o)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return &StoreHost{
-		store: s, path: path, options: o, version: version,
+		store: s, files: files, path: path, options: o, version: version,
 		accounts: map[string]*storeAccount{}, mail: pipeline.NewPool(runtime.GOMAXPROCS(0)), whatifs: whatif.NewRuns(),
 	}, nil
 }
@@ -78,7 +84,7 @@ func OpenStore(path, version string, o boltfile.Options) (*StoreHost, error) {
 // Close ends what-ifs and closes the store.
 func (h *StoreHost) Close() error {
 	h.whatifs.Close()
-	return h.store.Close()
+	return errors.Join(h.files.Close(), h.store.Close())
 }
 
 // Dashboard implements desk.Host: without a daemon there is none.
@@ -92,7 +98,7 @@ func (h *StoreHost) WhatIfs() *whatif.Runs { return h.whatifs }
 // Account implements desk.Host.
 func (h *StoreHost) Account(_ context.Context, name string) (desk.Account, error) {
 	if h.picked == nil || h.picked.asked != name || h.writable {
-		names, err := h.store.Accounts()
+		names, err := h.names()
 		if err != nil {
 			return nil, err
 		}
@@ -109,12 +115,37 @@ func (h *StoreHost) Account(_ context.Context, name string) (desk.Account, error
 	return a, nil
 }
 
+// names returns the names of all accounts, ascending.
+func (h *StoreHost) names() ([]string, error) {
+	names, err := h.store.Accounts()
+	streamed, alsoErr := h.files.Accounts()
+	names = append(names, streamed...)
+	slices.Sort(names)
+	return names, errors.Join(err, alsoErr)
+}
+
+// file returns the file that an account is in, or would be if there were one of that name.
+func (h *StoreHost) file(name string) (*boltfile.Store, error) {
+	if has, err := h.store.Has(name); has || err != nil {
+		return h.store, err
+	}
+	s, err := h.files.Find(name)
+	if errors.Is(err, store.ErrNotFound) {
+		return h.store, nil
+	}
+	return s, err
+}
+
 // load reads an account, unless that was done before.
 func (h *StoreHost) load(name string) (*storeAccount, error) {
 	if a, ok := h.accounts[name]; ok {
 		return a, nil
 	}
-	w, err := writer.Open(h.store, name)
+	s, err := h.file(name)
+	if err != nil {
+		return nil, err
+	}
+	w, err := writer.Open(s, name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
@@ -123,7 +154,7 @@ func (h *StoreHost) load(name string) (*storeAccount, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
-	a := &storeAccount{h, name, f, reader}
+	a := &storeAccount{h, s, name, f, reader}
 	if stream.IsAccount(name) { // there may be thousands
 		maps.DeleteFunc(h.accounts, func(n string, _ *storeAccount) bool { return stream.IsAccount(n) })
 	}
@@ -133,7 +164,7 @@ func (h *StoreHost) load(name string) (*storeAccount, error) {
 
 // Each implements desk.Host.
 func (h *StoreHost) Each(ctx context.Context, fn func(*desk.Desk) error) error {
-	names, err := h.store.Accounts()
+	names, err := h.names()
 	if err != nil {
 		return err
 	}
@@ -149,11 +180,11 @@ func (h *StoreHost) each(ctx context.Context, names []string, fn func(*desk.Desk
 		if err != nil && !errors.Is(err, store.ErrPending) {
 			return err
 		}
-		var f *filter.Filter
+		d := deskOf(h.store, name, nil)
 		if a != nil {
-			f = a.filter
+			d = deskOf(a.file, name, a.filter)
 		}
-		if err := fn(deskOf(h.store, name, f)); err != nil {
+		if err := fn(d); err != nil {
 			return err
 		}
 	}
@@ -164,11 +195,11 @@ func (h *StoreHost) each(ctx context.Context, names []string, fn func(*desk.Desk
 func (h *StoreHost) Status(ctx context.Context) (desk.Status, error) {
 	backups := h.ownBackups()
 	s := desk.Status{Version: h.version, Warnings: append([]string{}, begunAnew(h.store, backups.o.Rotation)...), Backups: backups.status(), Accounts: []desk.AccountStatus{}}
-	names, err := h.store.Accounts()
+	names, err := h.names()
 	if err != nil {
 		return s, err
 	}
-	if s.Stream, err = storedStream(h.store, names); err != nil {
+	if s.Stream, err = storedStream(h.files); err != nil {
 		return s, err
 	}
 	if s.Stream != nil && s.Stream.Accounts > showStreamed {
@@ -206,29 +237,40 @@ func (h *StoreHost) ownBackups() *ownBackups {
 }
 
 // Store implements desk.Host.
-func (h *StoreHost) Store(write bool, fn func(*boltfile.Store) error) (err error) {
-	if !write {
-		return fn(h.store)
+func (h *StoreHost) Store(write bool, fn func(*boltfile.Store, *stream.Files) error) (err error) {
+	if write {
+		if err := h.writeTo(); err != nil {
+			return err
+		}
 	}
+	return fn(h.store, h.files)
+}
+
+// writeTo opens the files for writing.
+func (h *StoreHost) writeTo() error {
 	clear(h.accounts)
 	if !h.writable {
 		h.whatifs.Close() // they read the store that is closed now
 		h.whatifs = whatif.NewRuns()
-		if err := h.store.Close(); err != nil {
+		if err := errors.Join(h.files.Close(), h.store.Close()); err != nil {
 			return err
 		}
 		s, err := boltfile.Open(h.path, h.options)
 		if err != nil {
 			return err
 		}
-		h.store, h.writable = s, true
+		h.store = s
+		if h.files, err = stream.OpenFiles(h.path, h.options); err != nil {
+			return err
+		}
+		h.writable = true
 	}
-	return fn(h.store)
+	return nil
 }
 
 // Look implements desk.Account.
 func (a *storeAccount) Look(_ context.Context, _ desk.Need, fn func(*desk.Desk) error) error {
-	return fn(deskOf(a.host.store, a.name, a.filter))
+	return fn(deskOf(a.file, a.name, a.filter))
 }
 
 // Change implements desk.Account.
@@ -243,7 +285,7 @@ func (a *storeAccount) write(newSource newSource, fn func(*account) error) error
 		return fmt.Errorf("account %s: %w", a.name, desk.ErrStreamAccount)
 	}
 	o := AccountOptions{Name: a.name, Filter: a.filter.Options(), Prior: a.filter.Prior(), NewSource: newSource}
-	return a.host.Store(true, func(s *boltfile.Store) error {
+	return a.host.Store(true, func(s *boltfile.Store, _ *stream.Files) error {
 		w, err := openAccount(o, s, slog.New(slog.DiscardHandler), time.Now)
 		if err != nil {
 			return err

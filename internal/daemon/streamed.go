@@ -27,26 +27,26 @@ var (
 type streamed struct {
 	d      *Daemon
 	name   string
-	filter *filter.Filter // as looked at before; nil: not yet
-	need   desk.Need      // what was asked for then
+	file   *boltfile.Store // that it is in
+	filter *filter.Filter  // as looked at before; nil: not yet
 }
 
 // Look implements desk.Account.
-func (s *streamed) Look(ctx context.Context, need desk.Need, fn func(*desk.Desk) error) error {
+func (s *streamed) Look(ctx context.Context, _ desk.Need, fn func(*desk.Desk) error) error {
 	if s.d.stream == nil {
 		return fmt.Errorf("%w: %s; this daemon has no stream", desk.ErrNoAccount, s.name)
 	}
-	if s.filter == nil || need && !s.need {
-		f, err := s.d.stream.View(ctx, s.name, bool(need))
+	if s.filter == nil {
+		file, f, err := s.d.stream.View(ctx, s.name)
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("%w: %s; no record of it has arrived", desk.ErrNoAccount, s.name)
 		}
 		if err != nil {
 			return err
 		}
-		s.filter, s.need = f, need
+		s.file, s.filter = file, f
 	}
-	return fn(deskOf(s.d.store, s.name, s.filter))
+	return fn(deskOf(s.file, s.name, s.filter))
 }
 
 // deskOf is an account of a store that is only looked at.

@@ -4,13 +4,14 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
-	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store"
 )
 
 // showStreamed is up to how many accounts of a stream status shows one by one.
@@ -32,35 +33,43 @@ func (d *Daemon) streamStatus(ctx context.Context, s *desk.Status) error {
 	if len(names) > showStreamed {
 		return nil
 	}
-	return d.stream.Look(ctx, names, func(name string, f *filter.Filter) {
+	for _, name := range names {
+		_, f, err := d.stream.View(ctx, name)
+		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+			continue // the partitions are being dealt out anew, or its status says so
+		}
+		if err != nil {
+			return err
+		}
 		a := desk.SummariseStreamed(name, f)
 		a.Connected = now.Connected
 		s.Accounts = append(s.Accounts, a)
-	})
+	}
+	return nil
 }
 
 // storedStream is what a store alone tells of a stream; nil: nothing.
-func storedStream(s *boltfile.Store, names []string) (*stream.Status, error) {
-	all, err := s.Partitions()
-	lost, why := s.Lost()
-	if err != nil || len(all)+len(lost) == 0 {
-		return nil, err
+func storedStream(files *stream.Files) (*stream.Status, error) {
+	all, broken := files.All(), files.Broken()
+	if len(all)+len(broken) == 0 {
+		return nil, nil
 	}
-	out := &stream.Status{
-		Topic: slices.Concat(all, lost)[0].Topic, Doing: "stopped", Counts: stream.Counts{DeadLetters: map[kafka.Reason]uint64{}}, Partitions: []stream.PartitionStatus{},
-		Accounts: len(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !stream.IsAccount(n) })),
-	}
-	for _, id := range all {
-		info, _, err := s.PartitionInfo(id)
+	out := &stream.Status{Doing: "stopped", Counts: stream.Counts{DeadLetters: map[kafka.Reason]uint64{}}, Partitions: []stream.PartitionStatus{}}
+	for _, s := range all {
+		info, err := s.PartitionInfo()
 		if err != nil {
 			return nil, err
 		}
-		p := stream.Stored(id.Number, &info.LogPosition)
-		p.Restoring = len(info.Pending)
-		out.Partitions = append(out.Partitions, p)
+		names, err := s.Accounts()
+		if err != nil {
+			return nil, err
+		}
+		out.Topic, out.Accounts = info.Partition.Topic, out.Accounts+len(names)
+		out.Partitions = append(out.Partitions, stream.Stored(&info, files.Damaged(info.Partition)))
 	}
-	for i, id := range lost {
-		out.Partitions = append(out.Partitions, stream.PartitionStatus{Partition: id.Number, Position: -1, End: -1, Problem: why[i].Error()})
+	for _, id := range slices.SortedFunc(maps.Keys(broken), store.Partition.Compare) {
+		out.Topic = id.Topic
+		out.Partitions = append(out.Partitions, stream.PartitionStatus{Partition: id.Number, Position: -1, End: -1, Problem: broken[id].Error()})
 	}
 	return out, nil
 }

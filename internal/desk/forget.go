@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -98,14 +99,18 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 		return out, err
 	}
 	scrub := !q.DryRun && !out.Sent
-	err = h.Store(scrub, func(s *boltfile.Store) (err error) {
-		if out.Copies, err = s.Copies(); err != nil {
-			return err
+	err = h.Store(scrub, func(own *boltfile.Store, files *stream.Files) error {
+		for _, s := range files.And(own) {
+			beside, err := boltfile.Copies(s.Path())
+			if err != nil {
+				return err
+			}
+			out.Copies = append(out.Copies, beside...)
 		}
 		if !scrub {
 			return nil
 		}
-		return s.Scrub(ctx) // the file must not know it either
+		return own.Scrub(ctx) // the file must not know it either
 	})
 	switch {
 	case out.Sent:

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/whatif"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -31,9 +32,9 @@ type Host interface {
 	Each(ctx context.Context, fn func(*Desk) error) error
 	// Status says how all accounts are doing.
 	Status(ctx context.Context) (Status, error)
-	// Store gives the whole store to fn, which with write may change it. fn must not
-	// keep it.
-	Store(write bool, fn func(*boltfile.Store) error) error
+	// Store gives the store to fn, and the files of partitions of Kafka; with write fn may change
+	// them. fn must not keep them.
+	Store(write bool, fn func(*boltfile.Store, *stream.Files) error) error
 	// WhatIfs are the what-if runs over accounts of this host, which owns them.
 	WhatIfs() *whatif.Runs
 	// Backups are the backups that the daemon makes of its store.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
@@ -16,7 +18,7 @@ import (
 )
 
 // Verify checks the store, then compares every account with a replay of its
-// journal. Those that were taken over and are not all here yet are not compared.
+// journal. Those that are still to be taken over are not compared.
 var Verify = looking("verify", verify)
 
 // Verification is what `hinged verify` found.
@@ -35,30 +37,49 @@ type VerifiedReplay struct {
 	Replayed Digest `json:"replayed"`          // digests of the replayed state
 	Equal    bool   `json:"equal"`             // whether the digests are equal
 	Problem  string `json:"problem,omitempty"` // why the replay stopped
-	// InSnapshot reports whether part of the account is still in the snapshot from which
-	// its partition was taken over. Nothing was compared then, which is not an error.
+	// InSnapshot reports whether the account is still in the snapshot from which its partition is
+	// taken over. Nothing was compared then, which is not an error.
 	InSnapshot bool `json:"in_snapshot,omitempty"`
 }
 
 func verify(ctx context.Context, h Host) (v Verification, err error) {
-	err = h.Store(false, func(s *boltfile.Store) error { v, err = VerifyStore(ctx, s, h); return err })
+	err = h.Store(false, func(s *boltfile.Store, files *stream.Files) error {
+		v, err = verifyAll(ctx, s, files, h)
+		return err
+	})
 	return v, err
 }
 
-// VerifyStore is Verify for a store. h may have accounts in memory; nil: nobody has.
-func VerifyStore(ctx context.Context, s *boltfile.Store, h Host) (Verification, error) {
-	v := Verification{Problems: []string{}, Accounts: []VerifiedReplay{}}
+// verifyAll is Verify for a store and the files of its partitions. h may have accounts in memory;
+// nil: nobody has.
+func verifyAll(ctx context.Context, own *boltfile.Store, files *stream.Files, h Host) (Verification, error) {
+	v := Verification{Problems: []string{}, Accounts: []VerifiedReplay{}, OK: true}
+	for _, err := range files.Broken() {
+		v.OK, v.Problems = false, append(v.Problems, err.Error())
+	}
+	slices.Sort(v.Problems)
+	for _, s := range files.And(own) {
+		if err := v.verify(ctx, s, h); err != nil {
+			return v, err
+		}
+	}
+	slices.SortStableFunc(v.Accounts, func(a, b VerifiedReplay) int { return strings.Compare(a.Account, b.Account) })
+	return v, nil
+}
+
+// verify adds what there is to say of one file.
+func (v *Verification) verify(ctx context.Context, s *boltfile.Store, h Host) error {
 	report, err := s.Verify(ctx)
 	if err != nil {
-		return v, err
+		return err
 	}
-	v.OK = report.OK()
+	v.OK = v.OK && report.OK()
 	for _, p := range report.Problems {
 		v.Problems = append(v.Problems, p.Error())
 	}
 	names, err := s.Accounts()
 	if err != nil {
-		return v, err
+		return err
 	}
 	for _, name := range names {
 		r := VerifiedReplay{Account: name, State: Digest{Account: name}, Replayed: Digest{Account: name}}
@@ -66,7 +87,7 @@ func VerifyStore(ctx context.Context, s *boltfile.Store, h Host) (Verification, 
 		case errors.Is(err, store.ErrPending):
 			r.InSnapshot = true
 		case ctx.Err() != nil:
-			return v, ctx.Err()
+			return ctx.Err()
 		case err != nil:
 			// Verify exists to name what is wrong.
 			v.OK, v.Problems = false, append(v.Problems, err.Error())
@@ -75,12 +96,12 @@ func VerifyStore(ctx context.Context, s *boltfile.Store, h Host) (Verification, 
 			r = replay(ctx, s, name, now, end)
 		}
 		if err := ctx.Err(); err != nil {
-			return v, err
+			return err
 		}
 		v.OK = v.OK && (r.Equal || r.InSnapshot)
 		v.Accounts = append(v.Accounts, r)
 	}
-	return v, nil
+	return nil
 }
 
 // committed gives the digest of an account and the number of the journal entry that
@@ -111,9 +132,6 @@ func committed(ctx context.Context, s *boltfile.Store, h Host, name string) (d D
 func replay(ctx context.Context, s *boltfile.Store, account string, now Digest, end uint64) VerifiedReplay {
 	out := VerifiedReplay{Account: account, State: now, End: end}
 	fail := func(err error) VerifiedReplay {
-		if errors.Is(err, store.ErrPending) {
-			return VerifiedReplay{Account: account, State: now, Replayed: Digest{Account: account}, InSnapshot: true}
-		}
 		out.Problem = err.Error()
 		return out
 	}

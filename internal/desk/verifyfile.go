@@ -10,12 +10,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/copies"
 )
 
 // VerifyFile checks a file as `hinged verify` does the daemon's store: a store, a backup
-// or an export. It changes nothing; what an export holds is unpacked among the
+// or an export. A store is checked with the partitions beside it. It changes nothing; what an export holds is unpacked among the
 // system's temporary files, for its owner alone, meanwhile.
 func VerifyFile(ctx context.Context, file string) (v Verification, err error) {
 	f, err := os.Open(file)
@@ -49,6 +50,10 @@ func verifyAt(ctx context.Context, path string) (Verification, error) {
 	if err != nil {
 		return Verification{}, err
 	}
-	v, err := VerifyStore(ctx, s, nil)
-	return v, errors.Join(err, s.Close())
+	files, err := stream.ReadFiles(path, boltfile.Options{})
+	if err != nil {
+		return Verification{}, errors.Join(err, s.Close())
+	}
+	v, err := verifyAll(ctx, s, files, nil)
+	return v, errors.Join(err, files.Close(), s.Close())
 }

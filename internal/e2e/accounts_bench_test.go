@@ -17,7 +17,6 @@ import (
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // BenchmarkAccounts measures what an account costs a daemon that has read its
@@ -119,10 +118,11 @@ func manyAccounts(b *testing.B, n, messages int, encrypted bool) {
 			sockets++
 		}
 	}
-	size, err := boltfile.SizeAt(filepath.Join(dir, "hinged.db"))
+	file, err := os.Stat(filepath.Join(dir, "hinged.db"))
 	if err != nil {
 		b.Fatal(err)
 	}
+	size := file.Size()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 	if err != nil {
 		b.Fatal(err)

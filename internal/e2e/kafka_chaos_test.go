@@ -80,7 +80,7 @@ func (c *chaos) processTurn() {
 func (c *chaos) spoilTurn() {
 	c.t.Helper()
 	i := c.chance.IntN(len(c.three))
-	files, err := filepath.Glob(filepath.Join(c.three[i].dir, "state", "*.partitions-*", "*.db"))
+	files, err := filepath.Glob(filepath.Join(c.three[i].dir, "state", "*.partitions", "*.db"))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -126,12 +127,16 @@ func learntStore(b *testing.B, dir string, keys []string, weights int, partition
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		b.Fatal(err)
 	}
-	s, err := boltfile.Open(filepath.Join(dir, "hinged.db"), boltfile.Options{NoSync: true, CheckpointEvery: 1})
+	files, err := stream.OpenFiles(filepath.Join(dir, "hinged.db"), boltfile.Options{NoSync: true, CheckpointEvery: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for p := range partitions {
-		if err := s.BeginPartition(store.Partition{Topic: "in", Number: p}, store.LogPosition{Next: 0, Partitions: partitions}); err != nil {
+	for n := range partitions {
+		p := store.Partition{Topic: "in", Number: n}
+		begin := func(f *boltfile.Store) error {
+			return f.BeginPartition(p, store.LogPosition{Next: 0, Partitions: partitions})
+		}
+		if err := files.Begin(p, begin); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -143,17 +148,16 @@ func learntStore(b *testing.B, dir string, keys []string, weights int, partition
 		for st.Weights.Len() < weights {
 			st.Weights.Set(model.FoldIndex(r.Uint64()), r.NormFloat64())
 		}
-		st.TouchWeights(st.Weights.Sorted())
 		at := store.Partition{Topic: "in", Number: kafka.Partition([]byte(key), partitions)}
 		for range 2 { // the second one makes a checkpoint of it
-			err := s.CommitPartition(at, store.LogPosition{Next: 0}, []store.AccountCommit{{Account: kafka.AccountPrefix + key, State: st}})
+			err := files.Of(at).CommitPartition(store.LogPosition{Next: 0}, []store.AccountCommit{{Account: kafka.AccountPrefix + key, State: st}})
 			if err != nil {
 				b.Fatal(err)
 			}
 			st.Account.Messages++
 		}
 	}
-	if err := s.Close(); err != nil {
+	if err := files.Close(); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -251,6 +251,9 @@ func (f *Arrivals) freeze(e *Arrived, r *Result) error {
 	default:
 		return fmt.Errorf("message %x came without content or features", e.Meta.Key[:4])
 	}
+	if r.Features == nil {
+		f.st.Froze()
+	}
 	r.Features = e.Features
 	return nil
 }

@@ -53,9 +53,6 @@ func (f *Learning) Obey(rules *RuleSet) error {
 	if err != nil {
 		return err
 	}
-	if l, ok := learner.(*linear); ok {
-		l.scratch = true
-	}
 	f.learner, f.rules = learner, rules
 	return nil
 }
@@ -151,7 +148,7 @@ func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
-	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.vectors.slots(l.Message))
+	u := f.learner.Learn(l.Message, model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.vectors.slots(l.Message))
 	l.Score, l.Step = u.Score, u.Step
 	if replays {
 		norm := x.SquaredNorm()
@@ -192,7 +189,7 @@ func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
 		f.takeBack(l.Message, x)
 	}
 	if l.Step != 0 {
-		f.learner.repeat(x, l.Step)
+		f.learner.repeat(l.Message, x, l.Step)
 	}
 	if o.replays() {
 		f.keep(l, u, o.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))

@@ -20,8 +20,9 @@ type past struct {
 // replayed is a lesson that replay takes a step on.
 type replayed struct {
 	*past
-	label  model.Label
-	weight float64
+	message store.MessageKey
+	label   model.Label
+	weight  float64
 }
 
 // vectorCache looks up frozen vectors, and keeps those at hand that are likely to be asked for

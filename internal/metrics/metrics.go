@@ -294,9 +294,15 @@ func (s *status) stream(out chan<- prometheus.Metric, t *stream.Status) {
 // file tells the size of the store.
 func (s *status) file(out chan<- prometheus.Metric) {
 	var size int64
-	err := s.m.o.Host.Store(false, func(f *boltfile.Store) (err error) {
-		size, err = f.Size()
-		return err
+	err := s.m.o.Host.Store(false, func(own *boltfile.Store, files *stream.Files) error {
+		for _, f := range files.And(own) {
+			bytes, err := f.Size()
+			if err != nil {
+				return err
+			}
+			size += bytes
+		}
+		return nil
 	})
 	if err != nil {
 		s.m.log.Debug("the size of the store is not known", "error", err)

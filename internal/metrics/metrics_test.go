@@ -46,7 +46,9 @@ func (h *host) Status(context.Context) (desk.Status, error) {
 	return h.status, h.err
 }
 
-func (h *host) Store(_ bool, fn func(*boltfile.Store) error) error { return fn(h.store) }
+func (h *host) Store(_ bool, fn func(*boltfile.Store, *stream.Files) error) error {
+	return fn(h.store, new(stream.Files))
+}
 
 func (h *host) set(fn func(*desk.Status)) {
 	h.mu.Lock()

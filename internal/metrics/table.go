@@ -122,7 +122,7 @@ func partitionMetrics() []ofPartition {
 		n(false, "set_aside_records", "Records of the lag that were passed over because their accounts are set aside.", func(s p) (float64, bool) { return float64(s.Later()), true }),
 		n(false, "held_bytes", "Size of the records that were read and are not committed.", func(s p) (float64, bool) { return float64(s.HeldBytes), true }),
 		n(false, "partition_stopped", "1 if the partition needs somebody to step in.", func(s p) (float64, bool) { return oneIf(s.Stopped), true }),
-		n(false, "damaged_file", "1 if the file of the partition was damaged since this process started; the partition was then taken over again.", func(s p) (float64, bool) { return oneIf(s.DamagedFile != ""), true }),
+		n(false, "damaged_file", "1 while a damaged file of the partition lies there; the partition was taken over again.", func(s p) (float64, bool) { return oneIf(s.DamagedFile != ""), true }),
 		n(false, "restoring_accounts", "Accounts that have not come in yet from the snapshot of the partition.", func(s p) (float64, bool) { return float64(s.Restoring), true }),
 		n(true, "snapshots_total", "Snapshots of the partition made by this process.", func(s p) (float64, bool) { return float64(s.Snapshots), true }),
 		n(false, "last_record_timestamp_seconds", "Timestamp of the last processed record; absent before the first one.", func(s p) (float64, bool) { return unix(s.LastRecord) }),

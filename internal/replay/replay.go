@@ -18,6 +18,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hinged/hinged/internal/stream"
@@ -36,7 +37,7 @@ type Options struct {
 	Broker stream.Broker // required; nothing is produced through it
 	// Engine is as the daemon has it; Broker and Store of it are not used.
 	Engine stream.Options
-	Into   string           // the new store; it must not be there yet
+	Into   string           // the new store; neither it nor the directory of its partitions is there yet
 	Store  boltfile.Options // of it
 	// Progress is told now and then how many records of how many are done, which goes
 	// back only if a snapshot turns out to be in pieces; nil is fine.
@@ -91,35 +92,37 @@ func Run(ctx context.Context, o Options) (Replayed, error) {
 }
 
 func run(ctx context.Context, o Options) (out Replayed, err error) {
-	if _, err := os.Lstat(o.Into); err == nil {
-		return out, fmt.Errorf("%w; hinged overwrites nothing", fs.ErrExist)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return out, err
+	for _, path := range []string{o.Into, stream.FilesOf(o.Into)} {
+		if _, err := os.Lstat(path); err == nil {
+			return out, fmt.Errorf("%w: %s; hinged overwrites nothing", fs.ErrExist, path)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return out, err
+		}
 	}
 	marks, err := o.Broker.Watermarks(ctx, o.Engine.Topics.Input)
 	if err != nil {
 		return out, err
 	}
 	draft := o.Into + ".unfinished"
-	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	clear := func() error { return errors.Join(boltfile.Remove(draft), os.RemoveAll(stream.FilesOf(draft))) }
+	if err := clear(); err != nil {
 		return out, err
 	}
-	o.Store.OneFile = true // which is renamed in the end
-	s, err := boltfile.Open(draft, o.Store)
+	defer func() { err = errors.Join(err, clear()) }()
+	s, err := boltfile.Open(draft, o.Store) // for accounts of no partition, of which there are none
 	if err != nil {
 		return out, err
 	}
-	closed := false
-	defer func() {
-		if err != nil {
-			if !closed {
-				_ = s.Close()
-			}
-			_ = os.Remove(draft)
-		}
-	}()
+	if err := s.Close(); err != nil {
+		return out, err
+	}
+	files, err := stream.OpenFiles(draft, o.Store)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
 	past := newPast(o.Broker, o.Engine.Topics, marks)
-	o.Engine.Broker, o.Engine.Store = past, s
+	o.Engine.Broker, o.Engine.Files = past, files
 	o.Engine.SnapshotEvery, o.Engine.SnapshotInterval = math.MaxInt64, time.Duration(math.MaxInt64)
 	o.Engine.FromStart = true
 	o.Engine.AccountLimit = -1 // nobody waits
@@ -135,38 +138,43 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	for _, n := range counts.DeadLetters {
 		out.DeadLetters += n
 	}
-	if out.Accounts, err = digests(ctx, s); err != nil {
+	if out.Accounts, err = digests(ctx, files); err != nil {
 		return out, err
 	}
-	closed = true
-	if err := s.Close(); err != nil {
+	if err := files.Close(); err != nil {
 		return out, err
 	}
 	// Unlike a rename, a link never replaces a file that has come in between.
 	if err := os.Link(draft, o.Into); err != nil {
 		return out, err
 	}
-	return out, os.Remove(draft)
+	if err := os.Rename(stream.FilesOf(draft), stream.FilesOf(o.Into)); err != nil {
+		return out, errors.Join(err, os.Remove(o.Into))
+	}
+	return out, nil
 }
 
-func digests(ctx context.Context, s *boltfile.Store) ([]Account, error) {
-	names, err := s.Accounts()
-	if err != nil {
-		return nil, err
-	}
+func digests(ctx context.Context, files *stream.Files) ([]Account, error) {
 	out := []Account{}
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
+	for _, s := range files.All() {
+		names, err := s.Accounts()
+		if err != nil {
 			return nil, err
 		}
-		st, err := s.Load(name)
-		if err != nil {
-			return nil, fmt.Errorf("account %s: %w", name, err)
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			st, err := s.Load(name)
+			if err != nil {
+				return nil, fmt.Errorf("account %s: %w", name, err)
+			}
+			a := Account{Account: name}
+			a.Model, a.State = store.Digest(st)
+			out = append(out, a)
 		}
-		a := Account{Account: name}
-		a.Model, a.State = store.Digest(st)
-		out = append(out, a)
 	}
+	slices.SortFunc(out, func(a, b Account) int { return strings.Compare(a.Account, b.Account) })
 	return out, nil
 }
 

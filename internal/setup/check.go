@@ -23,6 +23,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -212,8 +213,8 @@ func (c *Checker) store(ctx context.Context) {
 	s, err := boltfile.OpenReadOnly(c.StorePath, boltfile.Options{})
 	switch {
 	case err == nil:
-		c.kept, err = c.positions(s)
-		_, lost := s.Lost()
+		var lost map[store.Partition]error
+		lost, err = c.positions()
 		err = errors.Join(err, s.Close())
 		c.add(OK, "", "store", "", "%s opens, and no daemon runs", c.StorePath)
 		for _, problem := range lost {
@@ -235,29 +236,25 @@ func (c *Checker) store(ctx context.Context) {
 	}
 }
 
-// positions reads how far the store got in the partitions of the input.
-func (c *Checker) positions(s *boltfile.Store) (map[int32]boltfile.PartitionInfo, error) {
-	if c.Config.Kafka == nil {
-		return nil, nil
-	}
-	all, err := s.Partitions()
+// positions reads how far the partitions of the input were read, and returns those whose files
+// can't be used.
+func (c *Checker) positions() (lost map[store.Partition]error, err error) {
+	files, err := stream.ReadFiles(c.StorePath, boltfile.Options{})
 	if err != nil {
 		return nil, err
 	}
-	out := map[int32]boltfile.PartitionInfo{}
-	for _, p := range all {
-		if p.Topic != c.Config.Kafka.Topics.Input {
-			continue
-		}
-		info, ok, err := s.PartitionInfo(p)
+	defer func() { err = errors.Join(err, files.Close()) }()
+	c.kept = map[int32]boltfile.PartitionInfo{}
+	for _, f := range files.All() {
+		info, err := f.PartitionInfo()
 		if err != nil {
 			return nil, err
 		}
-		if ok {
-			out[p.Number] = info
+		if c.Config.Kafka != nil && info.Partition.Topic == c.Config.Kafka.Topics.Input {
+			c.kept[info.Partition.Number] = info
 		}
 	}
-	return out, nil
+	return files.Broken(), nil
 }
 
 // account tests everything about one account, as far as it goes.

@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -25,7 +27,7 @@ import (
 func TestRightsOnARealKafka(t *testing.T) {
 	k := testkit.StartKafka(t, testkit.KafkaOptions{Authorizer: true})
 	good(t, k.Addrs())
-	s := stream{brokers: k.LoginAddrs(), password: testkit.KafkaPassword, more: "sasl = 'scram-sha-256'\nusername = '" + testkit.KafkaUser + "'\npassword_file = 'password'"}
+	s := streamCase{brokers: k.LoginAddrs(), password: testkit.KafkaPassword, more: "sasl = 'scram-sha-256'\nusername = '" + testkit.KafkaUser + "'\npassword_file = 'password'"}
 	topicRight := func(name string, rights ...kafkago.ACLOperationType) {
 		for _, right := range rights {
 			k.Allow(kafkago.ResourceTypeTopic, name, right)
@@ -111,7 +113,7 @@ func TestAPositionOutsideOfTheLogIsAFailure(t *testing.T) {
 	brokers := cluster(t)
 	good(t, brokers)
 	produced(t, brokers, "hinged.input", 10)
-	s := stream{brokers: brokers}
+	s := streamCase{brokers: brokers}
 	committed(t, brokers, 4)
 	s.finds(t, true, `OK    kafka: group: hinged knows 1 position; 6 records wait$`)
 	cut(t, brokers, 4) // just what was decided
@@ -138,10 +140,14 @@ func at(p store.Partition, next int64, partitions int32) func(t *testing.T, path
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.BeginPartition(p, store.LogPosition{Next: next, Partitions: partitions}); err != nil {
+		files, err := stream.OpenFiles(path, boltfile.Options{NoSync: true})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Close(); err != nil {
+		begin := func(f *boltfile.Store) error {
+			return f.BeginPartition(p, store.LogPosition{Next: next, Partitions: partitions})
+		}
+		if err := errors.Join(files.Begin(p, begin), files.Close(), s.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,23 +168,23 @@ func TestPartitionsThatWereAddedAreNoReasonForAnotherTopicOfSnapshots(t *testing
 	t.Run("to the input, after snapshots were made", func(t *testing.T) {
 		brokers := more(t, 4)
 		produced(t, brokers, d.Snapshots, 0, 1)
-		s := stream{brokers: brokers}
+		s := streamCase{brokers: brokers}
 		s.finds(t, false, `FAIL  kafka: partitions: hinged.input has 6 partitions and hinged.snapshots has 4, with snapshots in it: partitions were added`+added)
 	})
 	t.Run("to both, and the store knows", func(t *testing.T) {
-		s := stream{brokers: more(t, 6), store: at(store.Partition{Topic: d.Input, Number: 3}, 0, 4)}
+		s := streamCase{brokers: more(t, 6), store: at(store.Partition{Topic: d.Input, Number: 3}, 0, 4)}
 		s.finds(t, false, `FAIL  kafka: partitions: hinged.input has 6 partitions, and had 4 when partition 3 was begun: `+added)
 	})
 	t.Run("to neither, and the topic for snapshots was made wrong", func(t *testing.T) {
-		stream{brokers: more(t, 4)}.finds(t, false, `FAIL  kafka: partitions: hinged.input has 6 partitions and hinged.snapshots has 4: .* Fix: use another topic for snapshots, with as many partitions as the input$`)
+		streamCase{brokers: more(t, 4)}.finds(t, false, `FAIL  kafka: partitions: hinged.input has 6 partitions and hinged.snapshots has 4: .* Fix: use another topic for snapshots, with as many partitions as the input$`)
 	})
 	t.Run("to neither, and there are too many for snapshots", func(t *testing.T) {
 		brokers := more(t, 7)
 		produced(t, brokers, d.Snapshots, 1)
-		stream{brokers: brokers}.finds(t, false, `FAIL  kafka: partitions: .* Fix: use another topic for snapshots`)
+		streamCase{brokers: brokers}.finds(t, false, `FAIL  kafka: partitions: .* Fix: use another topic for snapshots`)
 	})
 	t.Run("another topic's partitions say nothing", func(t *testing.T) {
-		s := stream{brokers: more(t, 6), store: at(store.Partition{Topic: "other", Number: 3}, 0, 4)}
+		s := streamCase{brokers: more(t, 6), store: at(store.Partition{Topic: "other", Number: 3}, 0, 4)}
 		s.finds(t, true, `OK    kafka: partitions: hinged.input and hinged.snapshots have as many$`)
 	})
 	if docs, err := os.ReadFile("../../docs/kafka.md"); err != nil || !strings.Contains(string(docs), "\n## How many partitions\n") || !strings.Contains(string(docs), "\n### A partition is stopped\n") {

@@ -31,8 +31,8 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-// stream is a configuration with a section [kafka], and how it is checked.
-type stream struct {
+// streamCase is a configuration with a section [kafka], and how it is checked.
+type streamCase struct {
 	brokers []string
 	more    string // lines of [kafka]
 	cert    string // PEM of ca_file; "": no TLS
@@ -45,7 +45,7 @@ type stream struct {
 }
 
 // run checks and returns the findings, a line each.
-func (s stream) run(t *testing.T) (Report, string, error) {
+func (s streamCase) run(t *testing.T) (Report, string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -104,7 +104,7 @@ func (s stream) run(t *testing.T) (Report, string, error) {
 }
 
 // finds fails unless the findings hold a line for each pattern.
-func (s stream) finds(t *testing.T, ok bool, patterns ...string) {
+func (s streamCase) finds(t *testing.T, ok bool, patterns ...string) {
 	t.Helper()
 	r, found, err := s.run(t)
 	if err != nil {
@@ -170,7 +170,7 @@ func good(t *testing.T, brokers []string, except ...string) {
 func TestAllIsWellWithKafka(t *testing.T) {
 	brokers := cluster(t)
 	good(t, brokers)
-	s := stream{brokers: brokers}
+	s := streamCase{brokers: brokers}
 	all := []string{
 		`OK    config: hinged.toml is valid: Kafka$`,
 		`OK    kafka: connect: 127.0.0.1:\d+: reached$`,
@@ -266,7 +266,7 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 			t.Parallel()
 			brokers := cluster(t)
 			tt.topics(t, brokers)
-			stream{brokers: brokers, more: tt.more}.finds(t, tt.ok, tt.want...)
+			streamCase{brokers: brokers, more: tt.more}.finds(t, tt.ok, tt.want...)
 		})
 	}
 }
@@ -274,38 +274,38 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 func TestTheWayToKafkaIsBarred(t *testing.T) {
 	const gone = "127.0.0.1:1"
 	t.Run("nobody listens", func(t *testing.T) {
-		stream{brokers: []string{gone}}.finds(t, false, `FAIL  kafka: connect: no broker can be reached: .*refused\. Fix: correct brokers`)
+		streamCase{brokers: []string{gone}}.finds(t, false, `FAIL  kafka: connect: no broker can be reached: .*refused\. Fix: correct brokers`)
 	})
 	t.Run("one of two listens", func(t *testing.T) {
 		brokers := cluster(t)
 		good(t, brokers)
-		stream{brokers: append([]string{gone}, brokers...)}.finds(t, true, `WARN  kafka: connect: 127.0.0.1:\d+: reached; but .*refused\. Fix: `)
+		streamCase{brokers: append([]string{gone}, brokers...)}.finds(t, true, `WARN  kafka: connect: 127.0.0.1:\d+: reached; but .*refused\. Fix: `)
 	})
 	t.Run("the certificate is another's", func(t *testing.T) {
 		_, other := certificate(t)
 		pair, own := certificate(t)
 		brokers := cluster(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}), kfake.SeedTopics(2, "hinged.input"))
-		stream{brokers: brokers, cert: own}.finds(t, false, `OK    kafka: login: the brokers answer; nobody is to log in$`)
-		stream{brokers: brokers, cert: other}.finds(t, false, `FAIL  kafka: tls: .* Fix: set ca_file to `)
+		streamCase{brokers: brokers, cert: own}.finds(t, false, `OK    kafka: login: the brokers answer; nobody is to log in$`)
+		streamCase{brokers: brokers, cert: other}.finds(t, false, `FAIL  kafka: tls: .* Fix: set ca_file to `)
 	})
 	t.Run("TLS and nobody expects it", func(t *testing.T) {
 		_, own := certificate(t)
-		stream{patience: 3 * time.Second, brokers: cluster(t), cert: own}.finds(t, false, `FAIL  kafka: login: .* Fix: see whether tls and sasl `)
+		streamCase{patience: 3 * time.Second, brokers: cluster(t), cert: own}.finds(t, false, `FAIL  kafka: login: .* Fix: see whether tls and sasl `)
 	})
 	t.Run("no TLS where it is expected", func(t *testing.T) {
 		pair, _ := certificate(t)
-		stream{brokers: cluster(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))}.finds(t, false, `FAIL  kafka: login: .* wants TLS`)
+		streamCase{brokers: cluster(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))}.finds(t, false, `FAIL  kafka: login: .* wants TLS`)
 	})
 	t.Run("files that are no certificates", func(t *testing.T) {
-		stream{brokers: cluster(t), cert: "broken"}.finds(t, false, `FAIL  kafka: tls: ca.pem holds no certificate in PEM form\. Fix: correct ca_file`)
+		streamCase{brokers: cluster(t), cert: "broken"}.finds(t, false, `FAIL  kafka: tls: ca.pem holds no certificate in PEM form\. Fix: correct ca_file`)
 	})
 	t.Run("another password", func(t *testing.T) {
 		brokers := cluster(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "hinged", "rose"))
-		stream{brokers: brokers, more: "sasl = 'scram-sha-512'\nusername = 'hinged'\npassword_file = 'password'"}.finds(t, false,
+		streamCase{brokers: brokers, more: "sasl = 'scram-sha-512'\nusername = 'hinged'\npassword_file = 'password'"}.finds(t, false,
 			`OK    kafka: password: .*/password can be read only by its owner$`, `FAIL  kafka: login: .* Fix: .*username and password`)
 	})
 	t.Run("no password", func(t *testing.T) {
-		stream{brokers: []string{gone}, more: "sasl = 'plain'\nusername = 'hinged'\npassword_file = 'none'"}.finds(t, false, `FAIL  kafka: password: .*no such file`)
+		streamCase{brokers: []string{gone}, more: "sasl = 'plain'\nusername = 'hinged'\npassword_file = 'none'"}.finds(t, false, `FAIL  kafka: password: .*no such file`)
 	})
 }
 
@@ -360,7 +360,7 @@ func TestRightsOnKafka(t *testing.T) {
 			brokers := cluster(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"),
 				kfake.User("SCRAM-SHA-256", "hinged", "tulip", tt.acls...),
 				kfake.SeedTopics(2, "hinged.input", "hinged.decisions", "hinged.dead-letters", "hinged.snapshots"))
-			stream{brokers: brokers, more: "sasl = 'scram-sha-256'\nusername = 'hinged'\npassword_file = 'password'"}.finds(t, tt.ok, tt.want...)
+			streamCase{brokers: brokers, more: "sasl = 'scram-sha-256'\nusername = 'hinged'\npassword_file = 'password'"}.finds(t, tt.ok, tt.want...)
 		})
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/hinged/hinged/internal/filter"
 )
 
 // Alive returns nil if the writer of every partition of ours answers before ctx is done;
@@ -26,7 +24,7 @@ func (e *Engine) Alive(ctx context.Context) error {
 	var asked sync.WaitGroup
 	for i, p := range ours {
 		asked.Go(func() {
-			if p.state.waits() || p.ask(ctx, "", func(*filter.Filter) {}) || p.state.waits() || !e.owns(p) {
+			if p.state.waits() || p.answers(ctx) || p.state.waits() || !e.owns(p) {
 				return
 			}
 			if ctx.Err() != nil {
@@ -36,6 +34,16 @@ func (e *Engine) Alive(ctx context.Context) error {
 	}
 	asked.Wait()
 	return errors.Join(errs...)
+}
+
+// answers reports whether the writer gives a sign of life before ctx is done.
+func (p *partition) answers(ctx context.Context) bool {
+	select {
+	case p.asked <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // owns reports whether a partition is still ours in this generation.

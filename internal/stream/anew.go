@@ -50,11 +50,11 @@ func (p *partition) tryAnew(ctx context.Context, cause error) error {
 	if _, err := s.choose(); err != nil {
 		return err
 	}
-	if _, ok, err := o.Store.PartitionInfo(p.id); err != nil || !ok {
-		return err // there is nothing to drop: an earlier attempt did it
+	if p.file() == nil {
+		return nil // an earlier attempt dropped it
 	}
 	p.log.Warn("the snapshot of this partition is incomplete; starting again from another one, or from the first record", "error", cause)
-	return o.Store.DropPartition(ctx, p.id)
+	return o.Files.Drop(p.id)
 }
 
 // examine reads the topic again from its start, and spoils the chunks that are not what

@@ -194,34 +194,22 @@ func TestKilledWhileAccountsAreBehindItComesToTheSame(t *testing.T) {
 	}
 }
 
-// stored are the positions of a store, by number of their partition. It may be stopped.
+// stored are the positions of a process, which may be stopped, by number of their partition.
 func (p *process) stored() map[int32]store.LogPosition {
 	p.t.Helper()
-	s := p.store
+	files := p.store
 	if p.cancel == nil {
 		var err error
-		if s, err = boltfile.Open(p.path, boltfile.Options{LockTimeout: time.Minute}); err != nil {
+		if files.Files, err = OpenFiles(p.path, boltfile.Options{LockTimeout: time.Minute}); err != nil {
 			p.t.Fatal(err)
 		}
 		defer func() {
-			if err := s.Close(); err != nil {
+			if err := files.Close(); err != nil {
 				p.t.Error(err)
 			}
 		}()
 	}
-	all, err := s.Partitions()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	out := map[int32]store.LogPosition{}
-	for _, id := range all {
-		info, _, err := s.PartitionInfo(id)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		out[id.Number] = info.LogPosition
-	}
-	return out
+	return files.positions(p.t)
 }
 
 // More accounts than can be named in a position send more than they may.

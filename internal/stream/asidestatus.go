@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // SetAside is an account whose records wait until those of the other accounts are done.
@@ -34,8 +35,18 @@ func (p *PartitionStatus) Later() (n int64) {
 }
 
 // Stored is the status of a partition as far as the store alone knows it.
-func Stored(number int32, at *store.LogPosition) PartitionStatus {
-	return PartitionStatus{Partition: number, Position: at.Whole(), End: -1, SetAside: aside(at), next: at.Next}
+func Stored(info *boltfile.PartitionInfo, damaged []string) PartitionStatus {
+	at := &info.LogPosition
+	s := PartitionStatus{Partition: info.Partition.Number, Position: at.Whole(), End: -1, Restoring: len(info.Pending), SetAside: aside(at), next: at.Next}
+	s.damaged(damaged)
+	return s
+}
+
+// damaged notes the damaged files of the partition.
+func (p *PartitionStatus) damaged(files []string) {
+	if n := len(files); n > 0 {
+		p.DamagedFile = files[n-1]
+	}
 }
 
 // shownAside is how many accounts that are set aside are named in a sentence.

@@ -269,15 +269,13 @@ func (p *partition) account(ctx context.Context, key string) (*held, error) {
 	if h := p.cache.get(name); h != nil {
 		return h, nil
 	}
-	if err := p.fetchState(ctx, name); err != nil {
+	if err := p.fetch(ctx, name); err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
-	p.e.o.Store.Expect(name, p.id)
-	work, err := writer.Open(p.e.o.Store, name)
+	work, err := writer.Open(p.file(), name)
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
-	work.Bring(func() error { return p.fetchLogs(p.ctx, name) })
 	h := &held{name: name, key: key, work: work, known: len(work.Filter().State().Account.Options) > 0}
 	p.cache.put(h)
 	return h, nil
@@ -379,7 +377,7 @@ func (p *partition) commit(ctx context.Context, at store.LogPosition) error {
 		commits = append(commits, store.AccountCommit{Account: h.name, State: h.work.Filter().State(), Batch: b})
 	}
 	for n := 1; ; n++ {
-		err := p.e.o.Store.CommitPartition(p.id, at, commits)
+		err := p.file().CommitPartition(at, commits)
 		if err == nil {
 			p.trouble(nil)
 			return nil

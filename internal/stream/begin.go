@@ -9,6 +9,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // situation is what there is to begin a partition from.
@@ -164,7 +165,7 @@ func (p *partition) look(ctx context.Context) (*situation, error) {
 	p.topic = s.topic
 	p.total.Store(s.partitions)
 	p.reached(s.log)
-	info, ok, err := o.Store.PartitionInfo(p.id)
+	info, ok, err := o.Files.info(p.id)
 	if err != nil {
 		return nil, err
 	}
@@ -220,14 +221,11 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 	o := &p.e.o
 	switch c {
 	case atLocal:
-		if err := p.ownFile(ctx); err != nil {
-			return 0, err
-		}
 		// The last word to the group may not have got there when we stopped.
 		p.e.hint(p.id.Number, s.local.Whole())
 		if s.local.TopicID == [16]byte{} && s.topic != (kafka.TopicID{}) {
 			p.log.Warn("the brokers tell the topic's id now; it is taken to be the topic that was read before", "id", s.topic)
-			return s.local.Next, o.Store.NamePartitionTopic(p.id, s.topic)
+			return s.local.Next, p.file().NamePartitionTopic(s.topic)
 		}
 		return s.local.Next, nil
 	case atSnapshot:
@@ -237,20 +235,7 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 			p.log.Warn("the broker deleted the first records before hinged read them: retention goes by the timestamps of records", "offset", s.log.First)
 		}
 		p.log.Info("the partition is new here: reading it from the start of its log", "offset", s.log.First)
-		return s.log.First, o.Store.BeginPartition(p.id, store.LogPosition{Next: s.log.First, Partitions: s.partitions, TopicID: s.topic, Era: s.era})
+		at := store.LogPosition{Next: s.log.First, Partitions: s.partitions, TopicID: s.topic, Era: s.era}
+		return s.log.First, o.Files.Begin(p.id, func(f *boltfile.Store) error { return f.BeginPartition(p.id, at) })
 	}
-}
-
-// ownFile moves a partition that lies in the store's first file, as after a restore, into a file of
-// its own. Without room for that it stays where it is.
-func (p *partition) ownFile(ctx context.Context) error {
-	moved, err := p.e.o.Store.Separate(ctx, p.id)
-	switch {
-	case errors.Is(err, store.ErrNoSpace):
-		p.log.Warn("no room to move the partition out of the store's first file into one of its own; it is used where it is, and moved at a start with more room", "error", err)
-		return nil
-	case moved:
-		p.log.Info("the partition was moved out of the store's first file into one of its own")
-	}
-	return err
 }

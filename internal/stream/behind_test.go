@@ -114,11 +114,12 @@ func TestWhatAStoppedPartitionIsBehindGrows(t *testing.T) {
 	now.Store(int64(time.Hour))
 	clock := func(o *Options) { o.Now = func() time.Time { return epoch.Add(time.Duration(now.Load())) } }
 	var err error
-	if p.store, err = boltfile.Open(p.path, boltfile.Options{NoSync: true}); err != nil {
+	if p.store.Files, err = OpenFiles(p.path, boltfile.Options{NoSync: true}); err != nil {
 		t.Fatal(err)
 	}
 	id := store.Partition{Topic: testTopics.Input, Number: 0}
-	if err := errors.Join(p.store.BeginPartition(id, store.LogPosition{Next: 2, Partitions: 1}), p.store.Close()); err != nil {
+	begin := func(f *boltfile.Store) error { return f.BeginPartition(id, store.LogPosition{Next: 2, Partitions: 1}) }
+	if err := errors.Join(p.store.Begin(id, begin), p.store.Close()); err != nil {
 		t.Fatal(err)
 	}
 	c.cut(testTopics.Input, 0, 3)
@@ -159,7 +160,7 @@ func TestWithAllBrokersAwayWhatWaitsIsUnknown(t *testing.T) {
 }
 
 func TestWithoutPartitionsOfTheGroupWhatWaitsIsUnknown(t *testing.T) {
-	e, err := New(Options{Broker: &broker{c: newCluster(1)}, Store: new(boltfile.Store), Topics: testTopics, Filter: testFilter()})
+	e, err := New(Options{Broker: &broker{c: newCluster(1)}, Files: new(Files), Topics: testTopics, Filter: testFilter()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (e *Engine) tryDropDeparted(ctx context.Context, g kafka.Generation) error 
 		if needless, err := e.savedElsewhere(ctx, id, info); err != nil || !needless {
 			return err
 		}
-		if err := e.o.Store.DropPartition(ctx, id); err != nil {
+		if err := e.o.Files.Drop(id); err != nil {
 			return err
 		}
 		e.log.Info("dropped the copy of a partition that another process has", "partition", id.Number)
@@ -37,27 +37,21 @@ func (e *Engine) tryDropDeparted(ctx context.Context, g kafka.Generation) error 
 	})
 }
 
-// eachDeparted visits the partitions of the input that the store knows and another process has,
+// eachDeparted visits the partitions of the input that have a file here and that another process has,
 // with the id that the topic has now, until visit fails.
 func (e *Engine) eachDeparted(ctx context.Context, g kafka.Generation, visit func(store.Partition, *boltfile.PartitionInfo, kafka.TopicID) error) error {
-	all, err := e.o.Store.Partitions()
-	if err != nil {
-		return err
-	}
-	for _, id := range all {
-		if id.Topic != e.o.Topics.Input || slices.Contains(g.Partitions, id.Number) {
-			continue
-		}
-		info, ok, err := e.o.Store.PartitionInfo(id)
+	for _, s := range e.o.Files.All() {
+		info, err := s.PartitionInfo()
 		if err != nil {
 			return err
+		}
+		id := info.Partition
+		if id.Topic != e.o.Topics.Input || slices.Contains(g.Partitions, id.Number) {
+			continue
 		}
 		topic, err := e.o.Broker.TopicID(ctx, id.Topic)
 		if err != nil {
 			return err
-		}
-		if !ok {
-			continue
 		}
 		if err := visit(id, &info, topic); err != nil {
 			return err

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/hinged/hinged/store"
 )
 
 // A partition moves to another process. The copy that the first one has is dropped once a snapshot
@@ -24,14 +22,7 @@ func TestTheCopyOfAPartitionThatMovedAwayIsDropped(t *testing.T) {
 	if n := len(snapshots(t, c)); n > 0 {
 		t.Fatalf("%d partitions have a snapshot", n)
 	}
-	moved := store.Partition{Topic: testTopics.Input, Number: 1}
-	has := func() bool {
-		_, ok, err := p.store.PartitionInfo(moved)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ok
-	}
+	has := func() bool { return p.store.of(1) != nil }
 	p.start(unsaved, func(o *Options) { o.dropAfter = 10 * time.Millisecond })
 	eventually(t, func() error {
 		if n := len(p.engine.Status().Partitions); n != 2 {
@@ -54,7 +45,7 @@ func TestTheCopyOfAPartitionThatMovedAwayIsDropped(t *testing.T) {
 		if has() {
 			return errors.New("the copy is still there")
 		}
-		if files, err := filepath.Glob(p.path + ".partitions-*/*"); err != nil || len(files) != 1 {
+		if files, err := filepath.Glob(FilesOf(p.path) + "/*"); err != nil || len(files) != 1 {
 			return fmt.Errorf("the store has the files %q, %w, want that of partition 0", files, err)
 		}
 		return nil

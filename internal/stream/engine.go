@@ -45,8 +45,7 @@ type Engine struct {
 	counts      Counts
 	ours        []*partition // ascending
 	hints       map[int32]int64
-	vaults      map[int32]*vault      // of partitions that are or were ours
-	damaged     map[int32][]time.Time // when files of partitions were set aside
+	vaults      map[int32]*vault // of partitions that are or were ours
 }
 
 // New checks the options. It connects to nothing.
@@ -60,7 +59,7 @@ func New(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	return &Engine{
-		o: o, log: o.Logger, reader: reader, hints: map[int32]int64{}, vaults: map[int32]*vault{}, damaged: map[int32][]time.Time{},
+		o: o, log: o.Logger, reader: reader, hints: map[int32]int64{}, vaults: map[int32]*vault{},
 		fingerprint: o.fingerprint(), dumping: make(chan struct{}, 1), forgot: make(chan struct{}, 1),
 		writers: semaphore.NewWeighted(writersAtOnce), patience: renewPatience, renewing: make(chan struct{}, 1),
 	}, nil
@@ -197,7 +196,7 @@ func (e *Engine) partition(number int32) *partition {
 	return &partition{
 		e: e, id: store.Partition{Topic: e.o.Topics.Input, Number: number},
 		log: e.log.With("partition", number), state: newPartitionState(number), vault: e.vault(number),
-		committedOne: make(chan struct{}, 1), looks: make(chan look),
+		committedOne: make(chan struct{}, 1), asked: make(chan struct{}),
 	}
 }
 

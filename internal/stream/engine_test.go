@@ -314,7 +314,7 @@ func TestOptionsThatChangeAreAnEvent(t *testing.T) {
 	p.start(func(o *Options) { o.Filter.SilenceDays, o.Prior = 17, nil })
 	eventually(t, func() error { return caughtUp(c, p) })
 	for _, name := range []string{"kafka:user0", "kafka:user1"} {
-		h, err := p.engine.View(t.Context(), name, false)
+		_, h, err := p.engine.View(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +356,7 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 		}
 		return nil
 	})
-	f, err := p.engine.View(t.Context(), "kafka:a", true)
+	_, f, err := p.engine.View(t.Context(), "kafka:a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func TestAStartWithTheLastCopyReadsNoSnapshots(t *testing.T) {
 	eventually(t, func() error { return caughtUp(c, p) })
 	allSaved(t, c)
 	eventually(t, func() error {
-		info, _, err := p.store.PartitionInfo(store.Partition{Topic: testTopics.Input})
+		info, err := p.store.of(0).PartitionInfo()
 		if end := c.marks(testTopics.Snapshots)[0].End; err != nil || info.SnapshotsRead < end {
 			return fmt.Errorf("the snapshots topic was read up to %d of %d, %w", info.SnapshotsRead, end, err)
 		}

@@ -69,7 +69,7 @@ func flooded(b *testing.B, n, flood, limit int, pause time.Duration) floodResult
 		}
 		raw[i] = mail(rng, account, i)
 	}
-	s, err := boltfile.Open(filepath.Join(b.TempDir(), "s.db"), boltfile.Options{NoSync: true})
+	s, err := OpenFiles(filepath.Join(b.TempDir(), "s.db"), boltfile.Options{NoSync: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func flooded(b *testing.B, n, flood, limit int, pause time.Duration) floodResult
 		}
 		return nil
 	}}
-	e, err := New(Options{Broker: way, Store: s, Topics: testTopics, Filter: testFilter(), AccountLimit: limit})
+	e, err := New(Options{Broker: way, Files: s, Topics: testTopics, Filter: testFilter(), AccountLimit: limit})
 	if err != nil {
 		b.Fatal(err)
 	}

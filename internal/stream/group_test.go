@@ -127,7 +127,7 @@ func TestAZombieDoesNoHarm(t *testing.T) {
 	r.start(small)
 	eventually(t, func() error { return caughtUp(c, r) })
 	for n := range want {
-		if _, err := r.engine.View(t.Context(), n, false); err != nil {
+		if _, _, err := r.engine.View(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -241,8 +241,8 @@ func TestAnAccountOfAnotherProcessIsNotShown(t *testing.T) {
 	})
 	var here, there int
 	for n := range digests(t, p.store) {
-		_, errP := p.engine.View(context.Background(), n, false)
-		_, errQ := q.engine.View(context.Background(), n, false)
+		_, _, errP := p.engine.View(context.Background(), n)
+		_, _, errQ := q.engine.View(context.Background(), n)
 		switch {
 		case errP == nil && errQ != nil:
 			here++
@@ -255,7 +255,7 @@ func TestAnAccountOfAnotherProcessIsNotShown(t *testing.T) {
 	if here == 0 || there == 0 {
 		t.Errorf("%d accounts here, %d there", here, there)
 	}
-	if _, err := p.engine.View(t.Context(), "kafka:nobody", false); err == nil {
+	if _, _, err := p.engine.View(t.Context(), "kafka:nobody"); err == nil {
 		t.Error("an account that nobody has heard of is shown")
 	}
 }

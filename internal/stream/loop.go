@@ -40,7 +40,7 @@ func (p *partition) ready() *item {
 	return p.behind.poll()
 }
 
-// await waits for the first item of a batch, and shows accounts meanwhile. It returns nil
+// await waits for the first item of a batch, and gives signs of life meanwhile. It returns nil
 // when there will be none, or ctx is done.
 func (p *partition) await(ctx context.Context) *item {
 	it := p.again
@@ -61,8 +61,7 @@ func (p *partition) await(ctx context.Context) *item {
 			p.intake.head = nil
 		case it = <-p.behind.head:
 			p.behind.head = nil
-		case l := <-p.looks:
-			p.show(ctx, l)
+		case <-p.asked:
 		case <-ctx.Done():
 			return nil
 		}

@@ -27,11 +27,11 @@ func spoil(t *testing.T, p *process, number int32) {
 // fileOf is the file of a partition.
 func fileOf(t *testing.T, p *process, number int32) string {
 	t.Helper()
-	found, err := filepath.Glob(fmt.Sprintf("%s.partitions-*/*-%d.*.db", p.path, number))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("the files of partition %d are %q, %v", number, found, err)
+	path := filepath.Join(FilesOf(p.path), fmt.Sprintf("%s-%d.db", testTopics.Input, number))
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
 	}
-	return found[0]
+	return path
 }
 
 // garble overwrites the pages of a file, but for those of its header.
@@ -55,17 +55,26 @@ func TestAPartitionWhoseFileIsDamagedIsTakenOverFromItsSnapshot(t *testing.T) {
 	fillTwo(c, all, 72, 12, 60)
 	want, twin := undisturbed(t, all)
 	p.hooks.Step = func(step string) error {
-		if step == "begin restore" {
-			if lost, _ := p.store.Lost(); len(lost) != 1 || lost[0].Number != 1 {
-				t.Errorf("a partition is taken over, and %v are lost", lost)
+		if step == "begin partition" {
+			if broken := p.store.Broken(); len(broken) != 1 || broken[store.Partition{Topic: testTopics.Input, Number: 1}] == nil {
+				t.Errorf("a partition is taken over, and broken are %v", broken)
 			}
 		}
 		return nil
 	}
 	takesOver(t, c, p, want)
 	sameRecords(t, testTopics.Decisions, c.all(testTopics.Decisions), twin.all(testTopics.Decisions))
-	if lost, why := p.store.Lost(); len(lost) > 0 {
-		t.Errorf("%v are lost still: %v", lost, why)
+	if broken := p.store.Broken(); len(broken) > 0 {
+		t.Errorf("broken are still %v", broken)
+	}
+	// The status says so until somebody takes the file away.
+	aside := fileOf(t, p, 1) + ".damaged-1"
+	if s := p.engine.Status(); s.Partitions[1].DamagedFile != aside || s.Partitions[0].DamagedFile != "" {
+		t.Errorf("the status says %+v", s.Partitions)
+	}
+	remove(t, aside)
+	if s := p.engine.Status(); s.Partitions[1].DamagedFile != "" {
+		t.Errorf("without the file the status says %+v", s.Partitions)
 	}
 }
 
@@ -95,8 +104,8 @@ func TestAPartitionWhoseFileIsDamagedStopsWithoutASnapshot(t *testing.T) {
 		}
 		return nil
 	})
-	if _, known, err := p.store.PartitionInfo(store.Partition{Topic: testTopics.Input, Number: 1}); known || err != nil {
-		t.Errorf("the partition that stopped is in the store: %v, %v", known, err)
+	if p.store.of(1) != nil {
+		t.Error("the partition that stopped has a file")
 	}
 }
 
@@ -122,9 +131,10 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 			fillTwo(c, all, 75, 9, 200)
 			p := newProcess(t, c)
 			var restores atomic.Int32
+			var armed atomic.Bool
 			var others func() error // reports what of the other partitions waits
 			p.hooks.Step = func(step string) error {
-				if step == "begin restore" {
+				if step == "begin partition" && armed.Load() {
 					restores.Add(1)
 					for others() != nil { // they get on meanwhile
 						time.Sleep(time.Millisecond)
@@ -144,6 +154,7 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 				}
 				return nil
 			}
+			armed.Store(true)
 			file := fileOf(t, p, 1)
 			damage(t, file)
 			fillTwo(c, all, 76, 12, 60)
@@ -200,7 +211,7 @@ func TestDamageThatVerifyFindsIsMendedWithoutMail(t *testing.T) {
 	eventually(t, func() error { return whole(p) })
 	file := fileOf(t, p, 1)
 	garble(t, file)
-	if report, err := p.store.Verify(t.Context()); err != nil || report.OK() {
+	if report, err := p.store.of(1).Verify(t.Context()); err != nil || report.OK() {
 		t.Fatalf("Verify: %+v, %v, want a problem", report, err)
 	}
 	eventually(t, func() error {
@@ -230,7 +241,7 @@ func TestAPartitionWhoseFilesAreDamagedAgainAndAgainIsStopped(t *testing.T) {
 		eventually(t, func() error {
 			s := p.engine.Status()
 			one := s.Partitions[1]
-			if n < mostDamaged && one.DamagedFile == file+".damaged-1" || n == mostDamaged && one.Stopped && strings.Contains(one.Problem, "look at the disk") {
+			if n < mostDamaged && one.DamagedFile == fmt.Sprintf("%s.damaged-%d", file, n+1) || n == mostDamaged && one.Stopped && strings.Contains(one.Problem, "look at the disk") {
 				return nil
 			}
 			return fmt.Errorf("damaged %d times, it says %+v", n+1, s)

@@ -6,21 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
+	"strings"
 
 	"github.com/hinged/hinged/store"
 )
 
-// A partition is taken over again at most mostDamaged times within damagedWithin because its file
-// was damaged. More than that is the disk's fault, and each time leaves a file that was set aside.
-const (
-	mostDamaged   = 3
-	damagedWithin = 24 * time.Hour
-)
+// mostDamaged is how many damaged files of a partition may lie there for it to be taken over once
+// more. More than that is the disk's fault.
+const mostDamaged = 3
 
 // damaged reports whether an error says that the partition's own file is damaged.
-func (p *partition) damaged(err error) bool { return p.e.o.Store.Damaged(p.id, err) }
+func (p *partition) damaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
 // mendable reports whether a partition that ended with an error may be able to go on by itself.
 func (p *partition) mendable(err error) bool { return lost(err) || p.damaged(err) }
@@ -37,19 +33,18 @@ func (p *partition) mend(ctx context.Context, cause error) error {
 // setAside sets the partition's damaged file aside. Then the partition begins as on an empty disk:
 // from its newest snapshot, or from the start of its log, or it stops.
 func (p *partition) setAside(ctx context.Context, cause error) error {
-	if n := p.e.damagedLately(p.id.Number); n >= mostDamaged {
-		return fmt.Errorf("%w. The partition was taken over again %d times within a day because its file was damaged: look at the disk, then start hinged again", cause, n)
+	if all := p.e.o.Files.Damaged(p.id); len(all) >= mostDamaged {
+		return fmt.Errorf("%w. There are %d files of the partition that were damaged before: look at the disk, delete them, then start hinged again: %s", cause, len(all), strings.Join(all, ", "))
 	}
 	p.state.anew()
 	for n := 1; ; n++ {
-		file, err := p.e.o.Store.SetAside(p.id, cause)
+		file, err := p.e.o.Files.SetAside(p.id)
 		if err == nil {
 			p.trouble(nil)
-			p.e.noteDamaged(p.id.Number)
 			p.log.Error("the partition's file is damaged and was set aside; the partition is taken over again, the others continue", "moved_to", file, "error", cause)
 			return nil
 		}
-		if errors.Is(err, store.ErrDamaged) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", cause, err)
 		}
 		p.trouble(fmt.Errorf("%w; can't set the file aside, trying again: %w", cause, err))
@@ -57,22 +52,4 @@ func (p *partition) setAside(ctx context.Context, cause error) error {
 			return err
 		}
 	}
-}
-
-// damagedLately is how many times a partition was taken over again within damagedWithin because
-// its file was damaged.
-func (e *Engine) damagedLately(partition int32) int {
-	now := e.o.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.damaged[partition] = slices.DeleteFunc(e.damaged[partition], func(at time.Time) bool { return now.Sub(at) >= damagedWithin })
-	return len(e.damaged[partition])
-}
-
-// noteDamaged notes that the file of a partition was set aside.
-func (e *Engine) noteDamaged(partition int32) {
-	now := e.o.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.damaged[partition] = append(e.damaged[partition], now)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // streamMark is the mark that the ledger says a reader of decisions sets.
@@ -25,9 +24,9 @@ const journalEntries = 5000
 
 // Options of New. Of a field that is zero, the default is used.
 type Options struct {
-	Broker Broker          // required; the caller closes it
-	Store  *boltfile.Store // required; the caller closes it
-	Topics kafka.Topics    // required, all four
+	Broker Broker       // required; the caller closes it
+	Files  *Files       // required; the caller closes it
+	Topics kafka.Topics // required, all four
 	// Mail bounds how many messages are read at a time; nil: as many as there are
 	// processors.
 	Mail *pipeline.Pool
@@ -138,8 +137,8 @@ const (
 func pause(n int) time.Duration { return min(firstPause<<min(n-1, 16), longestPause) }
 
 func (o Options) validate() error {
-	if o.Broker == nil || o.Store == nil {
-		return errors.New("stream: a broker and a store are needed")
+	if o.Broker == nil || o.Files == nil {
+		return errors.New("stream: a broker and files are needed")
 	}
 	if len(o.Topics.All()) != 4 {
 		return errors.New("stream: all four topics must be named")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
 )
 
@@ -34,8 +35,8 @@ type partition struct {
 	untidy int64
 	// committedOne tells keep that a batch was committed.
 	committedOne chan struct{}
-	// looks are answered by the writer between two batches.
-	looks    chan look
+	// asked is answered by the writer between two batches.
+	asked    chan struct{}
 	bringers int // how many accounts may be brought in at once, ahead of the writer
 
 	// ---
@@ -70,6 +71,9 @@ func (e *StopError) Error() string {
 func (e *StopError) Unwrap() error { return e.Err }
 
 func (p *partition) partitions() int32 { return p.total.Load() }
+
+// file is the file of the partition; nil: it has none.
+func (p *partition) file() *boltfile.Store { return p.e.o.Files.Of(p.id) }
 
 // known takes over from those that were ours what requests need to find an account, so
 // that they do while the partition begins again.
@@ -111,7 +115,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	if err != nil {
 		return err
 	}
-	info, _, err := p.e.o.Store.PartitionInfo(p.id)
+	info, err := p.file().PartitionInfo()
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store"
 )
 
 // recoverer recovers partitions of a cluster as another program would.
@@ -272,7 +271,7 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 			before := map[string]string{}
 			lessons := uint64(0)
 			for n := range int32(3) {
-				names, err := p.store.AccountsOf(store.Partition{Topic: testTopics.Input, Number: n})
+				names, err := p.store.of(n).Accounts()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -281,7 +280,7 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 						before[name] = digestOf(t, p.store, name)
 						continue
 					}
-					for _, err := range p.store.Lessons(name, 0) {
+					for _, err := range p.store.of(n).Lessons(name, 0) {
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -307,7 +306,7 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 					t.Errorf("account %s of another partition has digest %s, had %s", name, is, digest)
 				}
 			}
-			names, err := p.store.AccountsOf(store.Partition{Topic: testTopics.Input, Number: 1})
+			names, err := p.store.of(1).Accounts()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -481,7 +480,7 @@ func TestBrokersWithoutIDs(t *testing.T) {
 	fill(c, 342, 4, 60)
 	p.start(small)
 	eventually(t, func() error { return caughtUp(c, p) })
-	info, _, err := p.store.PartitionInfo(store.Partition{Topic: testTopics.Input})
+	info, err := p.store.of(0).PartitionInfo()
 	if err != nil || info.TopicID != (kafka.TopicID{7}) {
 		t.Errorf("the store has the id %v, %v", info.TopicID, err)
 	}

@@ -39,7 +39,7 @@ func (e *Engine) Check(o Options) error {
 
 func (e *Engine) renewal(o Options) (*renewal, error) {
 	o.Memory = e.o.Memory
-	o.Store, o.Mail = e.o.Store, e.o.Mail
+	o.Files, o.Mail = e.o.Files, e.o.Mail
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

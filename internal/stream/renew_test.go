@@ -125,7 +125,7 @@ func TestSettingsOfARenewalAreThoseOfARestart(t *testing.T) {
 		}
 		fill(c, 6, 7, 100)
 		eventually(t, func() error { return caughtUp(c, p) })
-		if f, err := p.engine.View(t.Context(), "kafka:user1", false); err != nil || f.Options().SilenceDays != 5 {
+		if _, f, err := p.engine.View(t.Context(), "kafka:user1"); err != nil || f.Options().SilenceDays != 5 {
 			t.Errorf("the account's options: %v, %v", f.Options(), err)
 		}
 		got[i], decided[i] = digests(t, p.store), c.all(testTopics.Decisions)

@@ -30,11 +30,8 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		at.Forgot = at.Steps()
 	}
 	for n := 1; ; n++ {
-		if err := p.fetchLogs(ctx, h.name); err != nil {
-			return nil, err
-		}
 		r, _, err := h.work.Rewrite(ctx, e, func(st *store.State, w store.Rewrite) error {
-			return p.e.o.Store.RewritePartition(p.id, at, h.name, st, w)
+			return p.file().RewritePartition(at, h.name, st, w)
 		})
 		var early *past.TooEarlyError
 		switch {
@@ -59,7 +56,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 			return nil, err
 		}
 		// What was tried last may count after all; then the account is as it shall be.
-		info, _, err := p.e.o.Store.PartitionInfo(p.id)
+		info, err := p.file().PartitionInfo()
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +124,7 @@ func rewriting(h *held, it *item) (past.RewriteRequest, *kafka.Refusal) {
 }
 
 const (
-	// scrubAfter is how long is waited for more to be forgotten before the file is
+	// scrubAfter is how long is waited for more to be forgotten before the files are
 	// written anew.
 	scrubAfter = 2 * time.Second
 	// scrubShare is how many times as long as that took is waited at least: commits wait
@@ -135,12 +132,12 @@ const (
 	scrubShare = 10
 )
 
-// scrub writes the store's file anew after something was forgotten, until ctx is
+// scrub writes the files anew after something was forgotten, until ctx is
 // done. What was left undone by a crash, or by the end of ctx, is done first.
 func (e *Engine) scrub(ctx context.Context) {
 	for failed := 0; ; {
 		began := time.Now()
-		if err := e.o.Store.Scrub(ctx); err != nil {
+		if err := e.o.Files.scrub(ctx); err != nil {
 			if ctx.Err() != nil {
 				e.log.Info("what was forgotten is still in free pages of the store; that goes on after the next start")
 				return

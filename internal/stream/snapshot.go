@@ -39,7 +39,7 @@ func (p *partition) keep(ctx context.Context, began int64) error {
 		case <-ticks.C:
 		case <-p.committedOne:
 		}
-		if err := p.e.o.Store.Damage(p.id); err != nil {
+		if err := p.file().Damage(); err != nil {
 			return err
 		}
 		o := &p.e.o
@@ -158,7 +158,7 @@ func (p *partition) dump(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	out := newDumper(ctx, p.vault)
-	m, err := snapshot.Dump(p.e.o.Store, p.id, before, out.put)
+	m, err := snapshot.Dump(p.file(), before, out.put)
 	if err != nil {
 		return 0, err
 	}
@@ -182,7 +182,7 @@ func (p *partition) dump(ctx context.Context) (int64, error) {
 // may not while accounts are still to come in out of an older one: ours names their
 // chunks unseen, and if one of those turns out to be broken, what came before is all
 // there is.
-func (p *partition) canTidy() bool { return p.untidy >= 0 && !p.pending.some() }
+func (p *partition) canTidy() bool { return p.untidy >= 0 && len(p.pending.left()) == 0 }
 
 // tidyIfWhole takes back what the last snapshot made needless, if it may.
 func (p *partition) tidyIfWhole(ctx context.Context) error {

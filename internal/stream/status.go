@@ -122,9 +122,9 @@ type PartitionStatus struct {
 	// Differs lists the accounts last found in another state than another process, or an
 	// earlier run, had come to by the same records.
 	Differs []string `json:"differs,omitempty"`
-	// DamagedFile is the new path of the partition's file, which was found damaged since this
-	// process started and set aside; the partition was taken over again. It is the last one if
-	// there were several.
+	// DamagedFile is the path of the partition's file that was damaged and set aside; the
+	// partition was taken over again. It is the last one if there are several. Delete it, or
+	// move it away, and it isn't named any more.
 	DamagedFile string `json:"damaged_file,omitempty"`
 
 	next int64 // offset of the next record of the accounts that are not set aside
@@ -313,7 +313,7 @@ func (e *Engine) Status() Status {
 	now := e.o.Now()
 	for _, p := range ours {
 		one := p.state.get(now)
-		one.DamagedFile = e.o.Store.AsideOf(p.id)
+		one.damaged(e.o.Files.Damaged(p.id))
 		s.Partitions = append(s.Partitions, one)
 	}
 	s.total()

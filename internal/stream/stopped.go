@@ -64,7 +64,7 @@ func (p *partition) noteCut(ctx context.Context, why error) {
 }
 
 func (p *partition) tryNoteCut(ctx context.Context, why error) error {
-	info, ok, err := p.e.o.Store.PartitionInfo(p.id)
+	info, ok, err := p.e.o.Files.info(p.id)
 	if err != nil || !ok || info.Stopped {
 		return err
 	}
@@ -76,13 +76,13 @@ func (p *partition) tryNoteCut(ctx context.Context, why error) error {
 	if err != nil || !sameLog(topic, info.TopicID) || info.Next <= end {
 		return err
 	}
-	return p.e.o.Store.StopPartition(p.id, end)
+	return p.file().StopPartition(end)
 }
 
 // preserve makes a last snapshot of a partition that stopped, unless there is one that
 // is as good.
 func (p *partition) preserve(ctx context.Context) error {
-	info, ok, err := p.e.o.Store.PartitionInfo(p.id)
+	info, ok, err := p.e.o.Files.info(p.id)
 	if err != nil || !ok {
 		return err
 	}

@@ -16,12 +16,12 @@ import (
 	"github.com/hinged/hinged/store/snapshot"
 )
 
-// pending are the accounts of a partition that was taken over which have not come
-// in whole. Safe for concurrent use.
+// pending are the accounts of a partition that are still to be taken over. Safe for concurrent
+// use.
 type pending struct {
-	mu   sync.Mutex
-	here map[string]bool          // by name, whether the state has come in
-	busy map[string]chan struct{} // accounts that are being fetched; closed when that has ended
+	mu    sync.Mutex
+	names map[string]struct{}
+	busy  map[string]chan struct{} // accounts that are being fetched; closed when that has ended
 }
 
 // claim waits until nobody else fetches an account, and keeps others from it until
@@ -53,59 +53,44 @@ func (p *pending) claim(ctx context.Context, account string) (release func(), er
 	}
 }
 
-func (p *pending) set(all []boltfile.PendingAccount) int {
+func (p *pending) set(names []string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.here = make(map[string]bool, len(all))
-	for _, a := range all {
-		p.here[a.Account] = a.Here
+	p.names = make(map[string]struct{}, len(names))
+	for _, name := range names {
+		p.names[name] = struct{}{}
 	}
-	return len(p.here)
+	return len(p.names)
 }
 
 // take notes the same accounts as b does, which nobody adds to any more.
 func (p *pending) take(b *pending) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p.here = maps.Clone(b.here)
+	p.names = maps.Clone(b.names)
 }
 
-func (p *pending) get(account string) (waits, here bool) {
+// has reports whether an account is still to be taken over.
+func (p *pending) has(account string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	here, waits = p.here[account]
-	return waits, here
+	_, waits := p.names[account]
+	return waits
 }
 
-// arrived notes that the state of an account has come in, or all of it.
-func (p *pending) arrived(account string, whole bool) int {
+// arrived notes that an account has come in, and returns how many are left.
+func (p *pending) arrived(account string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if whole {
-		delete(p.here, account)
-	} else if _, ok := p.here[account]; ok {
-		p.here[account] = true
-	}
-	return len(p.here)
+	delete(p.names, account)
+	return len(p.names)
 }
 
-// names returns those that are left, ascending.
-func (p *pending) names() []string {
+// left returns those that are left, ascending: as they lie in the topic.
+func (p *pending) left() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []string
-	for n := range p.here {
-		all = append(all, n)
-	}
-	slices.Sort(all) // as they lie in the topic
-	return all
-}
-
-// some reports whether any are left.
-func (p *pending) some() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.here) > 0
+	return slices.Sorted(maps.Keys(p.names))
 }
 
 // newestSnapshot looks for the newest whole snapshot.
@@ -138,7 +123,7 @@ func (p *partition) restore(ctx context.Context, s *situation) (int64, error) {
 	if s.ours(s.local) && s.local.Era == m.Era && s.local.Next > s.log.End {
 		from.LogPosition = m.Lose(s.log.End) // what this store stands at is of the records that were lost
 	}
-	if err := snapshot.BeginRestore(ctx, p.e.o.Store, p.id, from); err != nil {
+	if err := p.e.o.Files.Begin(p.id, func(f *boltfile.Store) error { return snapshot.Begin(ctx, f, &from) }); err != nil {
 		return 0, err
 	}
 	p.log.Info("the partition is taken over from a snapshot", "offset", m.Next, "accounts", len(m.Accounts))
@@ -148,48 +133,37 @@ func (p *partition) restore(ctx context.Context, s *situation) (int64, error) {
 	return m.Next, nil
 }
 
-// fetchState brings in the state of an account that was taken over, if it has not
-// come in. It tries until it succeeds or ctx is done; ErrGone, store.ErrChunk or
-// store.ErrDamaged if it never can.
-func (p *partition) fetchState(ctx context.Context, account string) error {
-	if waits, here := p.pending.get(account); !waits || here {
+// fetch takes over an account, if that has not happened yet. It tries until it succeeds or ctx is
+// done; ErrGone, store.ErrChunk or store.ErrDamaged if it never can.
+func (p *partition) fetch(ctx context.Context, account string) error {
+	if !p.pending.has(account) {
 		return nil
 	}
-	return p.fetch(ctx, account, false, snapshot.RestoreState)
-}
-
-// fetchLogs brings in all of an account.
-func (p *partition) fetchLogs(ctx context.Context, account string) error {
-	if waits, _ := p.pending.get(account); !waits {
-		return nil
-	}
-	return p.fetch(ctx, account, true, snapshot.RestoreLogs)
-}
-
-func (p *partition) fetch(ctx context.Context, account string, whole bool,
-	restore func(*boltfile.Store, store.Partition, string, func(snapshot.ChunkID) ([]byte, error)) error,
-) error {
-	// The writer, who needs an account now, and the one who brings in all of them
-	// may come upon it together; the second would find that it changed meanwhile.
+	// The writer, who needs an account now, and the one who brings in all of them may come upon it
+	// together.
 	release, err := p.pending.claim(ctx, account)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if waits, here := p.pending.get(account); !waits || here && !whole {
+	if !p.pending.has(account) {
 		return nil
 	}
 	for n := 1; ; n++ {
-		err := restore(p.e.o.Store, p.id, account, func(id snapshot.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
+		f := p.file()
+		if f == nil {
+			return store.ErrNotFound
+		}
+		err := snapshot.Restore(f, account, func(id snapshot.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
 		switch {
 		case err == nil:
-			left := p.pending.arrived(account, whole)
+			left := p.pending.arrived(account)
 			p.state.restoring(left)
 			if left == 0 {
 				p.vault.letGo()
 			}
 			return nil
-		case broken(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrStale):
+		case broken(err), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrClosed):
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -215,7 +189,7 @@ const wantedAhead = 1024
 // want notes that a record of an account was read, which may have to come in.
 func (p *partition) want(wanted chan<- string, key []byte) {
 	account := kafka.AccountPrefix + string(key)
-	if waits, here := p.pending.get(account); !waits || here {
+	if !p.pending.has(account) {
 		return
 	}
 	select {
@@ -224,7 +198,7 @@ func (p *partition) want(wanted chan<- string, key []byte) {
 	}
 }
 
-// ahead brings in the states of accounts whose records were read, while the writer
+// ahead brings in accounts whose records were read, while the writer
 // is at those before them. Several do so at once, and share the store's
 // transactions.
 func (p *partition) ahead(ctx context.Context, wanted <-chan string) error {
@@ -233,7 +207,7 @@ func (p *partition) ahead(ctx context.Context, wanted <-chan string) error {
 		case <-ctx.Done():
 			return nil
 		case account := <-wanted:
-			if err := p.fetchState(ctx, account); err != nil {
+			if err := p.fetch(ctx, account); err != nil {
 				if broken(err) {
 					return err
 				}
@@ -245,14 +219,14 @@ func (p *partition) ahead(ctx context.Context, wanted <-chan string) error {
 
 // fill brings in one account after the other, while the partition is worked on.
 func (p *partition) fill(ctx context.Context, wanted <-chan string) error {
-	for _, account := range p.pending.names() {
+	for _, account := range p.pending.left() {
 		for len(wanted) > 0 { // what records wait for goes before
 			if err := wait(ctx, fillPause); err != nil {
 				return nil //nolint:nilerr // nothing is wrong with it
 			}
 		}
 		began := time.Now()
-		if err := p.fetchLogs(ctx, account); err != nil {
+		if err := p.fetch(ctx, account); err != nil {
 			if broken(err) {
 				return err
 			}

@@ -18,7 +18,6 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
-	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -43,7 +42,40 @@ func testPrior() store.PackedVector {
 
 var epoch = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
-// process is one engine with a store of its own.
+// testFiles are the files of a process, asked as one.
+type testFiles struct{ *Files }
+
+func (f testFiles) Load(account string) (*store.State, error) {
+	s, err := f.Find(account)
+	if err != nil {
+		return nil, err
+	}
+	return s.Load(account)
+}
+
+// of is the file of a partition of the input; nil: it has none.
+func (f testFiles) of(number int32) *boltfile.Store {
+	return f.Of(store.Partition{Topic: testTopics.Input, Number: number})
+}
+
+// positions are those of all files, by the number of their partition.
+func (f testFiles) positions(t *testing.T) map[int32]store.LogPosition {
+	t.Helper()
+	out := map[int32]store.LogPosition{}
+	for _, s := range f.All() {
+		info, err := s.PartitionInfo()
+		if errors.Is(err, store.ErrClosed) {
+			continue // it is just being replaced
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[info.Partition.Number] = info.LogPosition
+	}
+	return out
+}
+
+// process is one engine with files of its own.
 type process struct {
 	t      *testing.T
 	broker *broker
@@ -52,7 +84,7 @@ type process struct {
 	// how often the store makes checkpoints, and how much it keeps before them; 0: as it does
 	checkpointEvery, journalCap int
 
-	store  *boltfile.Store
+	store  testFiles
 	engine *Engine
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -67,17 +99,17 @@ func newProcess(t *testing.T, c *cluster) *process {
 	return p
 }
 
-// start opens the store and runs the engine.
+// start opens the files and runs the engine.
 func (p *process) start(tunes ...tune) {
 	p.t.Helper()
 	var err error
-	if p.store, err = boltfile.Open(p.path, boltfile.Options{
+	if p.store.Files, err = OpenFiles(p.path, boltfile.Options{
 		NoSync: true, LockTimeout: time.Minute, Hooks: p.hooks, CheckpointEvery: p.checkpointEvery, JournalCap: p.journalCap,
 	}); err != nil {
 		p.t.Fatal(err)
 	}
 	o := Options{
-		Broker: p.broker, Store: p.store, Topics: testTopics, Filter: testFilter(), Prior: testPrior(),
+		Broker: p.broker, Files: p.store.Files, Topics: testTopics, Filter: testFilter(), Prior: testPrior(),
 		Owner: func(key string) []string { return []string{key + "@example.org"} },
 		Pause: func(int) time.Duration { return time.Millisecond },
 	}
@@ -99,7 +131,7 @@ func (p *process) start(tunes ...tune) {
 	}()
 }
 
-// stop ends the engine and closes its store.
+// stop ends the engine and closes its files.
 func (p *process) stop() {
 	if p.cancel == nil {
 		return
@@ -112,20 +144,12 @@ func (p *process) stop() {
 	}
 }
 
-// positions are those of the store.
+// positions are those of the files.
 func (p *process) positions() map[int32]int64 {
 	p.t.Helper()
 	out := map[int32]int64{}
-	all, err := p.store.Partitions()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, id := range all {
-		info, _, err := p.store.PartitionInfo(id)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		out[id.Number] = info.Whole()
+	for number, at := range p.store.positions(p.t) {
+		out[number] = at.Whole()
 	}
 	return out
 }
@@ -150,7 +174,11 @@ func caughtUp(c *cluster, all ...*process) error {
 }
 
 // digests are those of all accounts, out of the store.
-func digests(t *testing.T, s *boltfile.Store) map[string]string {
+func digests(t *testing.T, s interface {
+	Accounts() ([]string, error)
+	Load(account string) (*store.State, error)
+},
+) map[string]string {
 	t.Helper()
 	names, err := s.Accounts()
 	if err != nil {
@@ -167,25 +195,6 @@ func digests(t *testing.T, s *boltfile.Store) map[string]string {
 	return out
 }
 
-// pin logs what a process comes to, for make pins.
-func pin(t *testing.T, p *process, out *cluster) {
-	t.Helper()
-	all := map[string][2]string{}
-	for n := range digests(t, p.store) {
-		st, err := p.store.Load(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		model, state := store.Digest(st)
-		all[n] = [2]string{model, state}
-	}
-	var decisions [][]byte
-	for _, r := range out.all(testTopics.Decisions) {
-		decisions = append(decisions, r.Value)
-	}
-	testkit.PinAccounts(t, "stream", all, decisions)
-}
-
 // newest gives, for every partition, the digests of its accounts out of the store
 // that has come furthest.
 func newest(t *testing.T, all ...*process) map[string]string {
@@ -200,7 +209,7 @@ func newest(t *testing.T, all ...*process) map[string]string {
 	}
 	out := map[string]string{}
 	for number, p := range best {
-		names, err := p.store.AccountsOf(store.Partition{Topic: testTopics.Input, Number: number})
+		names, err := p.store.of(number).Accounts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +220,7 @@ func newest(t *testing.T, all ...*process) map[string]string {
 	return out
 }
 
-func digestOf(t *testing.T, s *boltfile.Store, account string) string {
+func digestOf(t *testing.T, s testFiles, account string) string {
 	t.Helper()
 	st, err := s.Load(account)
 	if err != nil {

@@ -165,7 +165,7 @@ func (g *growth) commit(b *testing.B) {
 		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: batch})
 	}
 	g.next++
-	if err := g.store.CommitPartition(g.of, store.LogPosition{Next: g.next}, commits); err != nil {
+	if err := g.store.CommitPartition(store.LogPosition{Next: g.next}, commits); err != nil {
 		b.Fatal(err)
 	}
 	for _, w := range g.writers {
@@ -178,7 +178,7 @@ func (g *growth) print(b *testing.B, day int) int64 {
 	b.Helper()
 	accounts := int64(len(g.names))
 	dumped := 0
-	if _, err := snapshot.Dump(g.store, g.of, nil, func(_ snapshot.ChunkID, data []byte) error {
+	if _, err := snapshot.Dump(g.store, nil, func(_ snapshot.ChunkID, data []byte) error {
 		dumped += len(data)
 		return nil
 	}); err != nil {
@@ -204,11 +204,7 @@ func (g *growth) print(b *testing.B, day int) int64 {
 // accounts lie in, by bucket and of "all". The store is closed.
 func (g *growth) file(b *testing.B) (bytes int64, sizes map[string]int) {
 	b.Helper()
-	files, err := filepath.Glob(g.path + ".partitions-*/*.db")
-	if err != nil || len(files) != 1 {
-		b.Fatalf("the files of partitions are %q, %v; want one", files, err)
-	}
-	db, err := bolt.Open(files[0], 0o600, &bolt.Options{ReadOnly: true})
+	db, err := bolt.Open(g.path, 0o600, &bolt.Options{ReadOnly: true})
 	if err != nil {
 		b.Fatal(err)
 	}

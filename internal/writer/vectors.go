@@ -26,9 +26,6 @@ type Vectors struct {
 	store   *boltfile.Store
 	account string
 	batch   map[store.MessageKey]*freezing
-	// bring brings the logs of an account that was taken over and whose features are
-	// not here yet; nil: nobody can.
-	bring func() error
 }
 
 // NewVectors returns the vectors of an account of which nothing is uncommitted.
@@ -40,8 +37,8 @@ func NewVectors(s *boltfile.Store, account string) *Vectors {
 // kept.
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	var x *featurize.Features
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeatures(data, in)
+	err := v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
 		return err
 	})
 	if err != nil {
@@ -51,7 +48,7 @@ func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	if f, ok := v.batch[k]; ok {
 		names = f.wait().Names
 	} else {
-		err = v.brought(func() (err error) { names, err = v.store.Names(v.account, k); return err })
+		names, err = v.store.Names(v.account, k)
 	}
 	return withNames(k, x, names, err)
 }
@@ -68,31 +65,23 @@ func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
 
 // Vector implements filter.Vectors. It reads no names.
 func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVector(into, data, in)
-		return err
+	err := v.view(k, func(p *packed.Vector) error {
+		into = p.AppendTo(into)
+		return nil
 	})
 	return into, err
 }
 
-// view hands the packed vector of a message to fn.
-func (v *Vectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
+// view hands the vector of a message to fn.
+func (v *Vectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {
 	if f, ok := v.batch[k]; ok {
-		return of(k, fn(f.wait().Data, packed.Vocabulary{}))
-	}
-	return of(k, v.brought(func() error { return v.store.ViewFeatures(v.account, k, fn) }))
-}
-
-// brought reads from the store, once more if the logs had to be brought for that.
-func (v *Vectors) brought(read func() error) error {
-	err := read()
-	if errors.Is(err, store.ErrPending) && v.bring != nil {
-		if err := v.bring(); err != nil {
-			return err
+		var p packed.Vector
+		if err := p.Read(f.wait().Data, packed.Vocabulary{}); err != nil {
+			return of(k, err)
 		}
-		err = read()
+		return of(k, fn(&p))
 	}
-	return err
+	return of(k, v.store.ViewFeatures(v.account, k, fn))
 }
 
 // of says which message an error is about.
@@ -134,8 +123,8 @@ func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 // needs none.
 func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
 	v.since[k] = struct{}{}
-	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeatures(data, in)
+	err = v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
 		return err
 	})
 	return x, err
@@ -143,8 +132,8 @@ func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err
 
 // Features implements past.Vectors.
 func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err error) {
-	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeatures(data, in)
+	err = v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
 		return err
 	})
 	if err != nil {
@@ -160,14 +149,14 @@ func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err
 
 // Vector implements past.Vectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVector(into, data, in)
-		return err
+	err := v.view(k, func(p *packed.Vector) error {
+		into = p.AppendTo(into)
+		return nil
 	})
 	return into, err
 }
 
-func (v *ReplayVectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
+func (v *ReplayVectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {
 	read := v.store.ViewBaseFeatures
 	if _, ok := v.since[k]; ok {
 		read = v.store.ViewFeatures

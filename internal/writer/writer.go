@@ -43,10 +43,6 @@ func Open(s *boltfile.Store, account string) (*Writer, error) {
 	return &Writer{filter: f, vectors: v}, nil
 }
 
-// Bring has fn called when features are needed of an account that was taken over
-// and whose logs are not here yet (store.ErrPending).
-func (w *Writer) Bring(fn func() error) { w.vectors.bring = fn }
-
 // Filter returns the account's filter. Events go through Apply.
 func (w *Writer) Filter() *filter.Filter { return w.filter }
 

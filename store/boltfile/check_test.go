@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -223,36 +222,20 @@ func TestVerifyBesideCommits(t *testing.T) {
 	checking.Wait()
 }
 
-// Wherever it is interrupted, what goes over a whole partition or file ends with the
+// Wherever it is interrupted, what goes over a whole file ends with the
 // context's error, and the store holds what it held.
 func TestLongTasksEndWithTheirContext(t *testing.T) {
-	t.Run("a file for the partition", func(t *testing.T) { longTasksEnd(t, false) })
-	t.Run("all in one file", func(t *testing.T) { longTasksEnd(t, true) })
-}
-
-func longTasksEnd(t *testing.T, oneFile bool) {
 	s := openTest(t, storetest.TempStore(t), testOptions())
 	crowd := storetest.NewCrowd(7, 12)
 	storetest.Begin(t, s, storetest.Inbox3)
 	for range 20 { // each of them gets its turn
 		batch := crowd.Change()
-		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: crowd.Next}, batch); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: crowd.Next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		crowd.Committed(batch)
 	}
-	if oneFile {
-		s = fromBackup(t, s)
-	}
-	var coming []PendingAccount
-	for n := range 20 {
-		coming = append(coming, PendingAccount{Account: fmt.Sprintf("new%d", n), Commit: 1})
-	}
 	for name, do := range map[string]func(context.Context) error{
-		"drop": func(ctx context.Context) error { return s.DropPartition(ctx, storetest.Inbox3) },
-		"take over": func(ctx context.Context) error {
-			return s.BeginTakeOver(ctx, storetest.Inbox3, store.LogPosition{Next: 5, Partitions: 4}, coming)
-		},
 		"verify": func(ctx context.Context) error {
 			_, err := s.Verify(ctx)
 			return err
@@ -263,16 +246,11 @@ func longTasksEnd(t *testing.T, oneFile bool) {
 		},
 	} {
 		for _, asks := range []int{0, 1, 3, 10} {
-			if asks > 0 && name == "drop" && !oneFile {
-				break // it takes one step
-			}
 			if err := do(&testkit.EndsAfter{Context: t.Context(), Asks: asks}); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s, interrupted after %d steps: %v, want that it was cancelled", name, asks, err)
 			}
 			crowd.Compare(t, s)
-			if info, ok, err := s.PartitionInfo(storetest.Inbox3); err != nil || !ok || info.Next != crowd.Next || len(info.Pending) > 0 {
-				t.Errorf("%s, interrupted after %d steps: the partition is %+v, %v, %v", name, asks, info, ok, err)
-			}
+			wantPosition(t, s, crowd.Next)
 		}
 	}
 }

@@ -35,7 +35,7 @@ const repackEvery = 200
 // accounts of a partition those longest overdue come first, and the others at
 // the commits that follow: all of a topic's accounts began at one time and would
 // else stop it together.
-func (s *Store) checkpointSome(f *file, committed []*committing) {
+func (s *Store) checkpointSome(committed []*committing) {
 	var due []*committing
 	for _, c := range committed {
 		if s.checkpointDue(c.Account, &c.State.Account, c.left) {
@@ -44,7 +44,7 @@ func (s *Store) checkpointSome(f *file, committed []*committing) {
 	}
 	slices.SortStableFunc(due, func(a, b *committing) int { return cmp.Compare(b.left.overdue(), a.left.overdue()) })
 	for _, c := range due[:min(len(due), 1+len(due)/checkpointsPerCommit)] {
-		if err := s.checkpoint(f, c.Account, c.State); err != nil {
+		if err := s.checkpoint(c.Account, c.State); err != nil {
 			s.o.Logger.Warn("can't write a checkpoint; the redo log continues", "account", c.Account, "commit", c.left.Commit, "error", err)
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Store) checkpointSome(f *file, committed []*committing) {
 // overdue is the greater, the longer the redo log is, by what it would save to
 // fold it.
 func (p Progress) overdue() float64 {
-	return float64(p.RedoBytes) / float64(p.Checkpoint.Bytes+1)
+	return float64(p.RedoCost) / float64(p.Checkpoint.Bytes+1)
 }
 
 // checkpointDue reports whether the redo log has grown long, in records or in
@@ -62,10 +62,10 @@ func (p Progress) overdue() float64 {
 func (s *Store) checkpointDue(account string, a *store.Account, p Progress) bool {
 	length := p.Commit - p.Checkpoint.Commit
 	most := redoSlack + 2*p.Checkpoint.Bytes
-	if p.Partition != nil {
+	if s.file.partition.Load() {
 		most = partitionRedoSlack + p.Checkpoint.Bytes
 	}
-	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.Pending == nil && p.NextBase.Generation != 0 && p.NextBase.reached(a)) {
+	if length < uint64(s.o.CheckpointEvery) && p.RedoCost <= most && !(p.NextBase.Generation != 0 && p.NextBase.reached(a)) {
 		return false
 	}
 	s.mu.Lock()
@@ -76,7 +76,7 @@ func (s *Store) checkpointDue(account string, a *store.Account, p Progress) bool
 
 // checkpoint writes st, which is clean, as a saved state, makes that the one that
 // Load starts from, and drops the redo log.
-func (s *Store) checkpoint(f *file, account string, st *store.State) (err error) {
+func (s *Store) checkpoint(account string, st *store.State) (err error) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -86,6 +86,7 @@ func (s *Store) checkpoint(f *file, account string, st *store.State) (err error)
 			delete(s.tried, account)
 		}
 	}()
+	f := s.file
 	var p Progress
 	err = f.view(func(tx *bolt.Tx) (err error) {
 		p, err = readProgress(accountBucket(tx, account))
@@ -112,11 +113,11 @@ func (s *Store) checkpoint(f *file, account string, st *store.State) (err error)
 		moved, err = s.swap(tx, account, &st.Account, made, w)
 		return err
 	})
-	due := p.Partition != nil && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
+	due := f.partition.Load() && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
 	if err != nil || !moved && !due {
 		return err
 	}
-	if err := s.repack(f, account, made.Generation); err != nil { // the checkpoint stands
+	if err := s.repack(account, made.Generation); err != nil { // the checkpoint stands
 		s.o.Logger.Warn("can't repack what follows the base; it is done when the base moves on again", "account", account, "commit", at.Commit, "error", err)
 	}
 	return nil
@@ -157,7 +158,7 @@ func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedSt
 		return false, err
 	}
 	before := p.Checkpoint
-	p.Checkpoint, p.RedoBytes = made, 0
+	p.Checkpoint, p.RedoCost = made, 0
 	moved = s.promote(&p, before, a)
 	if err := dropSaved(b, p); err != nil {
 		return false, err

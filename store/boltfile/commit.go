@@ -39,10 +39,12 @@ type committing struct {
 	left   Progress // what the transaction leaves
 }
 
-// commit makes durable in one transaction what the accounts have to commit, and
-// the position of their partition, if there is one. It is all of what Commit and
-// CommitPartition promise.
-func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
+// commit makes durable in one transaction what the accounts have to commit, and, if to is not
+// nil, the position of the partition. It is all of what Commit and CommitPartition promise.
+func (s *Store) commit(accounts []store.AccountCommit, to *store.LogPosition) error {
+	if err := s.demand(to != nil); err != nil {
+		return err
+	}
 	all := make([]*committing, 0, len(accounts))
 	for _, a := range accounts {
 		c, err := newCommitting(a)
@@ -53,17 +55,10 @@ func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
 			all = append(all, c)
 		}
 	}
-	if len(all) == 0 && at == nil {
+	if len(all) == 0 && to == nil {
 		return nil
 	}
-	f := s.fileFor(at)
-	release, err := s.claim(f, at.key(), begun(all))
-	if err != nil {
-		return err
-	}
-	defer release()
-	if written, err := s.transact(f, all, at); err != nil {
-		err = s.orForeign(err, f, at.key(), names(all))
+	if written, err := s.transact(all, to); err != nil {
 		for _, c := range all {
 			// A transaction that failed at its end may have reached the disk.
 			was := c.State.At()
@@ -75,35 +70,18 @@ func (s *Store) commit(accounts []store.AccountCommit, at *advance) error {
 	for _, c := range all {
 		c.State.Settle(store.Position{Commit: c.left.Commit, Journal: c.left.Journal, Lesson: c.left.Lesson, Sum: c.left.Sum})
 	}
-	s.checkpointSome(f, all)
+	s.checkpointSome(all)
 	return nil
-}
-
-// begun returns the accounts that were never committed.
-func begun(all []*committing) (names []string) {
-	for _, c := range all {
-		if c.State.At().Commit == 0 {
-			names = append(names, c.Account)
-		}
-	}
-	return names
-}
-
-func names(all []*committing) (names []string) {
-	for _, c := range all {
-		names = append(names, c.Account)
-	}
-	return names
 }
 
 // transact runs the transaction of a commit, and reports whether everything was
 // written in it: then it may count even if there is an error.
-func (s *Store) transact(f *file, all []*committing, at *advance) (written bool, err error) {
+func (s *Store) transact(all []*committing, to *store.LogPosition) (written bool, err error) {
 	if err := s.o.step("begin"); err != nil {
 		return false, err
 	}
-	err = f.update(func(tx *bolt.Tx) error {
-		if err := s.writeAll(f, tx, all, at); err != nil {
+	err = s.file.update(func(tx *bolt.Tx) error {
+		if err := s.writeAll(tx, all, to); err != nil {
 			return err
 		}
 		written = true
@@ -134,34 +112,19 @@ func newCommitting(a store.AccountCommit) (*committing, error) {
 }
 
 // writeAll writes the accounts and then the position.
-func (s *Store) writeAll(f *file, tx *bolt.Tx, all []*committing, at *advance) error {
-	if at != nil {
-		if err := at.open(f, tx); err != nil {
-			return err
-		}
-	}
+func (s *Store) writeAll(tx *bolt.Tx, all []*committing, to *store.LogPosition) (err error) {
 	for _, c := range all {
-		if err := s.writeOne(tx, c, at); err != nil {
+		if c.left, err = s.write(tx, c.Account, c.State.At(), c.commit); err != nil {
 			return fmt.Errorf("account %q: %w", c.Account, err)
 		}
 	}
-	if at == nil {
+	if to == nil {
 		return nil
 	}
 	if err := s.o.step("position"); err != nil {
 		return err
 	}
-	return at.write()
-}
-
-func (s *Store) writeOne(tx *bolt.Tx, c *committing, at *advance) (err error) {
-	if at != nil {
-		if err := at.admit(c.Account); err != nil {
-			return err
-		}
-	}
-	c.left, err = s.write(tx, c.Account, c.State.At(), c.commit, at.key())
-	return err
+	return advance(tx, *to)
 }
 
 // commit is one commit with everything encoded and framed, ready to be put.
@@ -172,7 +135,7 @@ type commit struct {
 	lessons  [][]byte
 	namesEnd store.Moment // names from before go
 	clock    store.Moment // of the account
-	size     uint64       // of the redo record
+	cost     uint64       // of the redo record
 	sum      uint64       // progress.Sum after it
 }
 
@@ -193,6 +156,10 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 	}
 	record := redo[frameSize:]
 	binary.BigEndian.PutUint32(redo, checksum(frameRedo, key64(at.Commit+1), record))
+	cost, err := redoCost(record)
+	if err != nil {
+		return nil, err
+	}
 	total := 0
 	for _, entry := range b.Journal {
 		total += frameSize + len(entry)
@@ -209,7 +176,7 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 		arena = frame(arena, kind, key, payload...)
 		return arena[from:len(arena):len(arena)]
 	}
-	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), size: uint64(len(record))}
+	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), cost: cost}
 	for i, entry := range b.Journal {
 		c.journal = append(c.journal, framed(frameJournal, key64(at.Journal+uint64(i)), entry))
 	}
@@ -257,19 +224,15 @@ func (c *commit) sumFrom(before uint64) uint64 {
 }
 
 // write puts c into the account's buckets, at the numbers of at, and returns
-// the progress that it leaves. partition is the key of the partition that the
-// account belongs to, nil for none.
-func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit, partition []byte) (Progress, error) {
-	account, err := openAccount(tx, name, at, partition)
+// the progress that it leaves.
+func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit) (Progress, error) {
+	account, err := openAccount(tx, name, at)
 	if err != nil {
 		return Progress{}, err
 	}
 	p, err := readProgress(account)
 	if err != nil {
 		return Progress{}, err
-	}
-	if !bytes.Equal(p.Partition, partition) {
-		return Progress{}, fmt.Errorf("%w: it belongs to %s", store.ErrPartition, describeKey(p.Partition))
 	}
 	if at.Uncertain && p.Commit == at.Commit+1 {
 		if err := takeBack(account, &p, at); err != nil {
@@ -309,7 +272,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit, pa
 	p.Commit++
 	p.Journal += uint64(len(c.journal))
 	p.Lesson += uint64(len(c.lessons))
-	p.RedoBytes += c.size
+	p.RedoCost += c.cost
 	p.Sum = c.sum
 	if err := s.o.step("progress"); err != nil {
 		return Progress{}, err
@@ -319,7 +282,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit, pa
 
 // openAccount returns the account's bucket. It creates it for a state that was
 // never committed.
-func openAccount(tx *bolt.Tx, name string, at store.Position, partition []byte) (*bolt.Bucket, error) {
+func openAccount(tx *bolt.Tx, name string, at store.Position) (*bolt.Bucket, error) {
 	accounts := tx.Bucket(accountsBucket)
 	if account := accounts.Bucket([]byte(name)); account != nil {
 		return account, nil
@@ -334,9 +297,7 @@ func openAccount(tx *bolt.Tx, name string, at store.Position, partition []byte) 
 	if err != nil {
 		return nil, err
 	}
-	p := newProgress()
-	p.Partition = partition
-	return account, writeProgress(account, p)
+	return account, writeProgress(account, newProgress())
 }
 
 // createAccount creates the buckets of an account below another.
@@ -365,9 +326,15 @@ func takeBack(account *bolt.Bucket, p *Progress, at store.Position) error {
 	if err != nil {
 		return err
 	}
-	if size := len(redo.Get(key64(p.Commit))); size >= frameSize {
-		p.RedoBytes -= min(p.RedoBytes, uint64(size-frameSize))
+	record, err := unframe(frameRedo, key64(p.Commit), redo.Get(key64(p.Commit)))
+	if err != nil {
+		return damage("redo record %d: %w", p.Commit, err)
 	}
+	cost, err := redoCost(record)
+	if err != nil {
+		return damage("redo record %d: %w", p.Commit, err)
+	}
+	p.RedoCost -= min(p.RedoCost, cost)
 	for _, from := range []struct {
 		bucket []byte
 		number uint64
@@ -421,4 +388,13 @@ func deleteKeys(b *bolt.Bucket, keys [][]byte) error {
 		}
 	}
 	return nil
+}
+
+// sumOf is FNV-1a over numbers.
+func sumOf(numbers ...uint64) uint64 {
+	h := fnv.New64a()
+	for _, n := range numbers {
+		h.Write(key64(n))
+	}
+	return h.Sum64()
 }

@@ -19,10 +19,10 @@ import (
 // store's.
 const compacting = ".compacting"
 
-// Compact writes each file anew without its free pages, one after the other, and puts the new
-// one in the place of the old. It returns the sizes of all before and after, in bytes. Commits to
-// the file whose turn it is wait until it has ended; reading goes on, and waits only for the
-// moment of the change. What the files hold stays the same, to the byte.
+// Compact writes the file anew without its free pages and puts the new one in the place of the
+// old. It returns the sizes before and after, in bytes. Commits wait until it has ended; reading
+// goes on, and waits only for the moment of the change. What the file holds stays the same, to
+// the byte.
 //
 // The old file is checked; the new one is written beside it and on the disk
 // before it is renamed over it, and its lock is taken before the old one's is
@@ -36,14 +36,7 @@ const compacting = ".compacting"
 // It ends with ctx's error soon after ctx is done, and the old file stays in use.
 func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	defer wrap(&err, "compacting store %s", s.path)
-	for _, f := range *s.files.Load() {
-		was, is, err := f.compact(ctx)
-		if err != nil && !f.dropped.Load() {
-			return 0, 0, err
-		}
-		before, after = before+was, after+is
-	}
-	return before, after, nil
+	return s.file.compact(ctx)
 }
 
 // compact is Compact for one file.
@@ -183,8 +176,8 @@ func finishDraft(db *bolt.DB, path string) error {
 	return db.Sync()
 }
 
-// clearUnfinished removes what a Compact, a Backup, an Import, an export or a RestoreState that was
-// killed left behind. The caller has the lock on the store, so that none of them is under way; what
+// clearUnfinished removes what a Compact, an Import, an export or a TakeOver that was killed left
+// behind. The caller has the lock on the store, so that none of them is under way; what
 // others make beside the store is told apart by its own lock.
 func clearUnfinished(path string, db *bolt.DB) error {
 	if err := removeIfThere(path + compacting); err != nil {

@@ -109,7 +109,7 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 	alone := filepath.Join(t.TempDir(), "alone.db")
 	working(func() error {
 		var out bytes.Buffer
-		if _, err := s.Backup(context.Background(), &out); err != nil {
+		if _, err := s.Backup(&out); err != nil {
 			return err
 		}
 		last = out.Bytes()
@@ -154,7 +154,7 @@ func TestCompactDoesNotWaitForABackup(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := s.Backup(context.Background(), w)
+		_, err := s.Backup(w)
 		ended <- err
 	}()
 	if _, err := io.ReadFull(r, make([]byte, 10)); err != nil { // it has begun
@@ -196,12 +196,12 @@ func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
 	at = ""
 
 	// A full disk.
-	s.root.o.Hooks.MaxSize = 64 << 10
+	s.file.o.Hooks.MaxSize = 64 << 10
 	if _, _, err := s.Compact(context.Background()); !errors.Is(err, store.ErrNoSpace) {
 		t.Errorf("Compact on a full disk: %v, want ErrNoSpace", err)
 	}
 	storetest.OnlyStore(t, s.path)
-	s.root.o.Hooks.MaxSize = 0
+	s.file.o.Hooks.MaxSize = 0
 	b := storetest.Change(rand.New(rand.NewPCG(1, 1)), st, tw)
 	if err := s.Commit("ann", st, b); err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
 func TestWhoWaitsForTheLockGetsTheFileThatIsAtThePath(t *testing.T) {
 	s, _, _ := wasteful(t, testOptions())
 	opened := make(chan error, 1)
-	s.root.o.Hooks.Step = func(step string) error {
+	s.file.o.Hooks.Step = func(step string) error {
 		if step == "swap files" {
 			go func() {
 				other, err := Open(s.path, Options{LockTimeout: time.Minute})

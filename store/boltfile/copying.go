@@ -3,7 +3,6 @@
 package boltfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -76,7 +75,7 @@ func (c *copying) bucket(path [][]byte, from *bolt.Bucket) error {
 			return into.Put(key, value)
 		}
 		inner := from.Bucket(key)
-		made, err := c.create(into, path, key)
+		made, err := into.CreateBucket(key)
 		if err != nil {
 			return err
 		}
@@ -85,15 +84,6 @@ func (c *copying) bucket(path [][]byte, from *bolt.Bucket) error {
 		}
 		return c.bucket(append(path[:len(path):len(path)], key), inner)
 	})
-}
-
-// create creates a bucket in one that lies at a path. What is above accounts may be there already,
-// from another file.
-func (c *copying) create(in *bolt.Bucket, path [][]byte, key []byte) (*bolt.Bucket, error) {
-	if len(path) == 0 || bytes.Equal(path[0], metaBucket) {
-		return in.CreateBucketIfNotExists(key)
-	}
-	return in.CreateBucket(key)
 }
 
 // room commits what was copied before so many bytes more would be too much for one

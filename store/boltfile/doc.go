@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package boltfile keeps the states of accounts in files, which are bbolt databases, so
+// Package boltfile keeps the states of accounts in a file, which is a bbolt database, so
 // that after a crash at any moment each account is what its last commit left. It is
-// the only package that knows the layout of these files.
+// the only package that knows the layout of this file.
 //
 // Data flow: the filter changes a store.State in memory → Commit writes what changed
 // → after a restart Load gives the State back.
@@ -16,15 +16,15 @@
 //   - a checkpoint: the whole state at some commit, in sorted rows, cut into
 //     chunks of at most 64 KiB, and beside it a summary, if whoever works with the
 //     state makes one;
-//   - a redo log: one record per commit since, with the new values of all that
-//     the commit changed. New values, not differences: applying a record twice
-//     does no harm, and the result is exact to the bit;
+//   - a redo log: one record per commit since, with the new values of the rows that
+//     the commit changed and, of the weights, the learner's steps: which frozen vector
+//     was added, times what. The result is exact to the bit;
 //   - the journal (the inputs, in order), the lessons (the labels learnt, in
 //     order), the features (the frozen vector of each message) and their names
 //     (the words behind it, which only people need).
 //
-// Load reads the checkpoint and applies the redo log. After some thousands of
-// commits the redo log is folded: a new checkpoint is written in small
+// Load reads the checkpoint and applies the redo log, with the vectors of its steps. Once
+// that takes long, or after some thousands of commits, the redo log is folded: a new checkpoint is written in small
 // transactions of its own, and the last one, which also empties the redo log,
 // makes it the one that counts. A crash in between leaves chunks that nothing
 // names, which the next checkpoint clears away.
@@ -76,34 +76,19 @@
 // When the base moves on for the first time after that, the learner is dropped and
 // lessons and journal begin at one state again.
 //
-// # Files
-//
-// A Store is the file at its path, which this package calls root, and one more file for each
-// partition of a topic, so that partitions commit beside each other, one is dropped by deleting its
-// file, and damage stops one alone:
-//
-//	hinged.db                         accounts of no partition, and the list of the other files
-//	hinged.db.partitions-2918256135/  the directory that is in the list
-//	  mail-0.1.db                     partition 0 of topic mail, and its accounts
-//	  mail-1.2.db
-//
-// Each file has the whole layout (schema.go). Which files there are changes in one transaction of
-// root (files.go); which of them has an account is found by looking (homes.go).
-//
 // # Copies
 //
-// Backup copies the whole store into one file and CopyAccount one account, each file out of one
-// read transaction; Compact writes the files anew and goes on with the new ones. Replace
-// puts a backup in the place of the store, AddAccount brings an account into it. An
-// account that came in so is Restored until its first commit, since its mailbox may
-// have moved on without it.
+// Backup copies the file, out of one read transaction, and CopyAccount one account; Compact writes
+// the file anew and goes on with the new one. Replace puts a backup in the place of the store,
+// AddAccount brings an account into it. An account that came in so is Restored until its first
+// commit, since its mailbox may have moved on without it.
 //
 // # Partitions
 //
-// An account may belong to a partition of a topic. Then it is committed together
-// with others and with the offset up to which the partition was read, so that
-// what was learnt and what was read are never apart. ReadPartition shows all of it
-// to whoever writes it elsewhere. BeginTakeOver notes, for a partition that was
-// elsewhere before, where each account comes from; TakeOverState and TakeOverLogs
-// bring it in when it is wanted, while commits go on.
+// A file may be that of a partition of a topic. Then all of its accounts are committed together
+// with the offset up to which the partition was read, so that what was learnt and what was read
+// are never apart. ReadPartition shows all of it to whoever writes it elsewhere. BeginTakeOver
+// notes, for a partition that was elsewhere before, where each account comes from; TakeOver
+// brings one in when it is wanted, while commits go on. Which files there are is none of the
+// store's business: a Store is one file and knows no other.
 package boltfile

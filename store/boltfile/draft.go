@@ -19,6 +19,8 @@ const (
 	// Exporting: an account that is being exported. Only who has the store open makes one.
 	Exporting = ".exporting-"
 
+	// DamagedInfix: a damaged store that was set aside.
+	DamagedInfix = ".damaged-"
 	// BeforeImport: a backup of the whole store, which an import made that replaced an account.
 	BeforeImport = ".before-import-"
 )
@@ -63,8 +65,8 @@ func hold(f *os.File) (held bool, err error) {
 // has the lock on the store.
 func clearDrafts(path string) error {
 	for infix, remove := range map[string]func(string) error{
-		gathering: removeIfThere, Exporting: removeIfThere, // none is made without that lock
-		Partial: removeAbandoned, Importing: removeAbandoned, BeforeImport: removeAbandoned,
+		Exporting: removeIfThere, // none is made without that lock
+		Partial:   removeAbandoned, Importing: removeAbandoned, BeforeImport: removeAbandoned,
 	} {
 		found, err := Beside(path, infix)
 		if err != nil {
@@ -84,7 +86,7 @@ func clearDrafts(path string) error {
 
 // drafts matches what follows the store's name in that of a draft. It is strict: the owner may
 // give a copy a name that looks like one.
-var drafts = regexp.MustCompile(`^(\.(gathering|exporting|importing)-\d+|(\.before-import-\d+)?\.partial-\d+(\.importing-\d+)?)$`)
+var drafts = regexp.MustCompile(`^(\.(exporting|importing)-\d+|(\.before-import-\d+)?\.partial-\d+(\.importing-\d+)?)$`)
 
 func isDraft(rest string) bool { return drafts.MatchString(rest) }
 

@@ -5,7 +5,6 @@ package boltfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +15,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// file is one database that is open, one of those that a Store consists of. Its methods may
-// be called concurrently; what writes waits for each other.
+// file is an open database, which compact exchanges for another one. Its methods may be called
+// concurrently; what writes waits for each other.
 //
 // Its locks, in the order in which they are taken: copying, writing, open.
 type file struct {
@@ -37,13 +36,10 @@ type file struct {
 	db   *bolt.DB
 
 	readOnly  bool
-	partition bool // it is that of one, and not root
+	partition atomic.Bool // it is that of one
 	// damaged is what was found while the file was open, and what every call returns from
 	// then on: after a panic the library may still hold its locks. nil: nothing was found.
 	damaged atomic.Pointer[error]
-	// dropped: it is no longer one of the Store's, and may be closed at any moment. It is set
-	// by whoever holds writing.
-	dropped atomic.Bool
 
 	// group writes accounts that come in at the same time in one transaction.
 	group groupCommit
@@ -76,16 +72,6 @@ func (f *file) close() error {
 	}
 }
 
-// writeTo writes a copy of the file to w, as of the last commit, while others go on
-// committing, and returns the number of bytes.
-func (f *file) writeTo(w io.Writer) (n int64, err error) {
-	err = f.copyOut(func(tx *bolt.Tx) (err error) {
-		n, err = tx.WriteTo(w)
-		return err
-	})
-	return n, err
-}
-
 // copyOut runs fn in a read transaction of any length, which nothing but compact
 // and close waits for.
 func (f *file) copyOut(fn func(*bolt.Tx) error) error {
@@ -109,9 +95,6 @@ func (f *file) view(fn func(*bolt.Tx) error) error {
 func (f *file) update(fn func(*bolt.Tx) error) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	if f.dropped.Load() {
-		return store.ErrNotFound
-	}
 	f.open.RLock()
 	defer f.open.RUnlock()
 	return plain(f.run(f.db.Update, fn))
@@ -127,13 +110,13 @@ func (f *file) run(in func(func(*bolt.Tx) error) error, fn func(*bolt.Tx) error)
 	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
 		err = f.end(err)
 	}
-	return f.blame(f.closed(err))
+	return f.closed(err)
 }
 
 // end notes the damage that was met, and has the next Open read the whole file. It returns
 // the error that everybody gets from now on.
 func (f *file) end(found error) error {
-	err := f.blame(fmt.Errorf("store %s: %w; nothing is read from it or written to it any more. %s", f.path, found, f.advice()))
+	err := fmt.Errorf("store %s: %w; nothing is read from it or written to it any more. %s", f.path, found, f.advice())
 	if !f.damaged.CompareAndSwap(nil, &err) {
 		return f.refusal()
 	}
@@ -151,7 +134,7 @@ func (f *file) refusal() error {
 
 // advice says what helps against damage that was met while the file was open.
 func (f *file) advice() string {
-	if f.partition {
+	if f.partition.Load() {
 		return "hinged sets the file aside and takes the partition over again, at its next start at the latest"
 	}
 	if newest := f.o.newestBackup(); newest != "" {
@@ -160,30 +143,10 @@ func (f *file) advice() string {
 	return "Stop hinged and put a backup in its place with hinged restore"
 }
 
-// fileError is an ErrDamaged that says in which file.
-type fileError struct {
-	error
-	in *file
-}
-
-func (e *fileError) Unwrap() error { return e.error }
-
-// blame has an ErrDamaged say that it is about this file.
-func (f *file) blame(err error) error {
-	if blamed := (*fileError)(nil); !errors.Is(err, store.ErrDamaged) || errors.As(err, &blamed) {
-		return err
-	}
-	return &fileError{err, f}
-}
-
-// closed is the error of a call that came after close: nothing that was asked for is in
-// a file that was dropped.
+// closed is the error of a call that came after close.
 func (f *file) closed(err error) error {
-	switch {
-	case !errors.Is(err, berrors.ErrDatabaseNotOpen):
-		return err
-	case f.dropped.Load():
-		return store.ErrNotFound
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return store.ErrClosed
 	}
-	return store.ErrClosed
+	return err
 }

@@ -7,13 +7,14 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 // Load returns the state of an account as of its last commit: the newest
 // checkpoint with the redo log on top. An account that was never committed has
-// the state of NewState; one that was taken over and whose state has not come in
-// yet gives ErrPending. The caller owns the result.
+// the state of NewState; one that is still to be taken over gives ErrPending. The caller owns
+// the result.
 func (s *Store) Load(account string) (st *store.State, err error) {
 	defer wrap(&err, "loading account %q from store %s", account, s.path)
 	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
@@ -31,27 +32,20 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	redo, err := part(account, redoBucket)
+	vectors, err := newStepVectors(account)
 	if err != nil {
 		return nil, err
 	}
-	next := p.Checkpoint.Commit + 1
-	c := redo.Cursor()
-	for key, value := c.First(); key != nil; key, value = c.Next() {
-		if string(key) != string(key64(next)) {
-			return nil, damage("redo record %d is missing", next)
-		}
-		record, err := unframe(frameRedo, key, value)
-		if err != nil {
-			return nil, damage("redo record %d: %w", next, err)
-		}
-		if err := st.Redo(record, next == p.Commit); err != nil {
-			return nil, damage("redo record %d: %w", next, err)
-		}
-		next++
+	err = eachRedo(account, p.Checkpoint.Commit+1, p.Commit+1, func(commit uint64, record []byte) error {
+		return st.Redo(record, commit == p.Commit, func(of store.MessageKey, frozen uint32) (model.Vector, error) {
+			return vectors.vector(commit, of, frozen)
+		})
+	})
+	if err != nil {
+		return nil, err
 	}
-	if next != p.Commit+1 {
-		return nil, damage("the redo log ends with commit %d, the last was %d", next-1, p.Commit)
+	if redo := account.Bucket(redoBucket); redo.Get(key64(p.Commit+1)) != nil {
+		return nil, damage("the redo log goes on after commit %d", p.Commit)
 	}
 	st.Settle(store.Position{Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Sum: p.Sum})
 	return st, nil
@@ -60,14 +54,10 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 // Base returns the state before the oldest journal entry kept, and the sequence
 // number of that entry, or of the one to come if there is none. Replaying the
 // journal from there on st gives the state that Load returns. st is a copy to
-// work on; it cannot be committed. ErrPending if the logs of an account that was
-// taken over have not come in yet.
+// work on; it cannot be committed.
 func (s *Store) Base(account string) (st *store.State, next uint64, err error) {
 	defer wrap(&err, "loading the base of account %q from store %s", account, s.path)
 	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
-		if p.Pending != nil {
-			return store.ErrPending
-		}
 		st, err = loadSaved(b, p.Base)
 		next = p.Base.Journal
 		return err

@@ -4,11 +4,11 @@ package boltfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -16,46 +16,50 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// absent is the error for what the logs do not have.
-func (p Progress) absent() error {
-	if p.Pending != nil {
-		return store.ErrPending
-	}
-	return store.ErrNotFound
+// Features returns the frozen vector of a message as it was put, the last one put for it. The
+// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
+// if the account is still to be taken over.
+func (s *Store) Features(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, newest)
 }
 
-// Features returns the frozen vector of a message, the last one put for it. The
-// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
-// if it may be among the logs that have not come in yet.
-func (s *Store) Features(account string, key store.MessageKey) (data []byte, err error) {
-	err = s.ViewFeatures(account, key, func(found []byte, v packed.Vocabulary) (err error) {
-		data, err = plainOf(found, v)
+// BaseFeatures is Features for the vector that a message had at the base, for
+// those who replay from there: a message that came again since, after it was
+// forgotten, has another one now.
+func (s *Store) BaseFeatures(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, atBase)
+}
+
+func (s *Store) features(account string, key store.MessageKey, by func(Progress) uint64) (data []byte, err error) {
+	err = s.viewFeatures(account, key, by, func(found []byte, v packed.Vocabulary) (err error) {
+		data, err = plainVector(nil, found, v)
 		return err
 	})
 	return data, err
 }
 
-// plainOf returns a copy of a vector as it was put.
-func plainOf(data []byte, v packed.Vocabulary) ([]byte, error) {
-	if v.Empty() {
-		return bytes.Clone(data), nil
-	}
-	return packed.Expand(nil, v, data)
+// ViewFeatures hands the frozen vector of a message, as Features returns it, to fn. It is valid
+// until fn returns, which must not call the Store.
+func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(*packed.Vector) error) error {
+	return s.viewVector(account, key, newest, fn)
 }
 
-// ViewFeatures hands the frozen vector of a message to fn, without a copy: it is valid
-// until fn returns, which must not call the Store. It is as Features returns it if v is
-// empty, else it was condensed with v. fn only decodes it: if it fails, the error is an
-// ErrDamaged.
-func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
-	return s.viewFeatures(account, key, newest, fn)
+// ViewBaseFeatures is to ViewFeatures what BaseFeatures is to Features.
+func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(*packed.Vector) error) error {
+	return s.viewVector(account, key, atBase, fn)
 }
 
-// ViewBaseFeatures is ViewFeatures for the vector that a message had at the base, for
-// those who replay from there: a message that came again since, after it was
-// forgotten, has another one now.
-func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
-	return s.viewFeatures(account, key, atBase, fn)
+var vectorRooms = sync.Pool{New: func() any { return new(packed.Vector) }}
+
+func (s *Store) viewVector(account string, key store.MessageKey, by func(Progress) uint64, fn func(*packed.Vector) error) error {
+	x := vectorRooms.Get().(*packed.Vector)
+	defer vectorRooms.Put(x)
+	return s.viewFeatures(account, key, by, func(data []byte, v packed.Vocabulary) error {
+		if err := x.Read(data, v); err != nil {
+			return err
+		}
+		return fn(x)
+	})
 }
 
 // Reads returns of how many messages the vectors, and the names, were read since the
@@ -72,7 +76,7 @@ func newest(Progress) uint64 { return math.MaxUint64 }
 
 func atBase(p Progress) uint64 { return p.Base.Commit }
 
-// BaseNames is to Names what ViewBaseFeatures is to ViewFeatures.
+// BaseNames is to Names what BaseFeatures is to Features.
 func (s *Store) BaseNames(account string, key store.MessageKey) ([]byte, error) {
 	return s.names(account, key, atBase)
 }
@@ -88,6 +92,7 @@ func (s *Store) names(account string, message store.MessageKey, by func(Progress
 	return data, err
 }
 
+// viewFeatures hands the written form of a vector to fn, and the vocabulary that it needs.
 func (s *Store) viewFeatures(account string, message store.MessageKey, by func(Progress) uint64, fn func(data []byte, v packed.Vocabulary) error) error {
 	return s.viewRecord(account, message, by, func(b *bolt.Bucket, key []byte) (err error) {
 		s.vectorsRead.Add(1)
@@ -120,26 +125,13 @@ func (s *Store) viewFeatures(account string, message store.MessageKey, by func(P
 func (s *Store) viewRecord(account string, message store.MessageKey, by func(Progress) uint64, fn func(account *bolt.Bucket, key []byte) error) (err error) {
 	defer wrap(&err, "features of message %x of account %q", message[:4], account)
 	return s.viewAccount(account, func(b *bolt.Bucket, p Progress) error {
-		if p.Pending != nil && by(p) <= p.Pending.Commit {
-			return store.ErrPending
-		}
 		index, err := part(b, indexBucket)
 		if err != nil {
 			return err
 		}
-		end := binary.BigEndian.AppendUint32(key64(by(p)), math.MaxUint32)
-		c := index.Cursor()
-		at, check := c.Seek(indexKey(message, end))
+		at, check := before(index, message, by(p), math.MaxUint32)
 		if at == nil {
-			at, check = c.Last()
-		} else if !bytes.Equal(at, indexKey(message, end)) {
-			at, check = c.Prev()
-		}
-		if !bytes.HasPrefix(at, message[:]) {
-			return p.absent()
-		}
-		if p.Pending != nil && binary.BigEndian.Uint64(at[len(message):]) <= p.Pending.Commit {
-			return store.ErrPending // a later one may be still to come
+			return store.ErrNotFound
 		}
 		if _, err := unframe(frameIndex, at, check); err != nil {
 			return damage("index of features: %w", err)
@@ -150,8 +142,8 @@ func (s *Store) viewRecord(account string, message store.MessageKey, by func(Pro
 
 // Journal yields the journal entries of an account from sequence number from
 // on, in order; from 0 means from the oldest kept. Entries that are no longer
-// kept give ErrTrimmed, those that have not come in yet ErrPending. An error ends the iteration. The caller owns what is
-// yielded, and may commit and call other methods in between.
+// kept give ErrTrimmed, an account that is still to be taken over ErrPending. An error ends the
+// iteration. The caller owns what is yielded, and may commit and call other methods in between.
 func (s *Store) Journal(account string, from uint64) iter.Seq2[store.JournalEntry, error] {
 	return func(yield func(store.JournalEntry, error) bool) {
 		s.scan(account, journalBucket, frameJournal, from, func(p Progress) (uint64, uint64) { return p.Base.Journal, p.Journal },
@@ -199,9 +191,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			if from == 0 {
 				from = first
 			}
-			if p.Pending != nil && from < p.Pending.begin(name) {
-				return store.ErrPending
-			}
 			if from < first {
 				return fmt.Errorf("%w: the oldest of bucket %s kept is %d, asked for was %d", store.ErrTrimmed, name, first, from)
 			}
@@ -229,14 +218,6 @@ func (s *Store) scan(account string, name []byte, kind byte, from uint64, bounds
 			return
 		}
 	}
-}
-
-// begin is the first number of a log that was written here.
-func (l PendingLogs) begin(name []byte) uint64 {
-	if bytes.Equal(name, lessonsBucket) {
-		return l.Lesson
-	}
-	return l.Journal
 }
 
 // copyStretch returns copies of the values at from and the numbers after it, up

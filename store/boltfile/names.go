@@ -87,9 +87,6 @@ func dropNames(account *bolt.Bucket, p *Progress, keys [][]byte) error {
 // trimNames deletes the oldest names, most at a time: those beyond the cap, and those
 // from before end. Their features stay.
 func (s *Store) trimNames(account *bolt.Bucket, p *Progress, end store.Moment, most int) error {
-	if p.Pending != nil { // what is to come is older
-		return nil
-	}
 	b, err := part(account, namesBucket)
 	if err != nil {
 		return err
@@ -127,7 +124,7 @@ func verifyNames(account *bolt.Bucket, p Progress) error {
 		}
 		return nil
 	})
-	if err == nil && p.Pending == nil && n != p.Names {
+	if err == nil && n != p.Names {
 		err = fmt.Errorf("there are names of %d messages, there should be those of %d", n, p.Names)
 	}
 	return err

@@ -46,11 +46,16 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
-	s := newStore(path, newFile(path, db, o), o)
-	if err := s.openPartitions(); err != nil {
-		return nil, fmt.Errorf("opening store %s: %w", path, errors.Join(err, s.Close()))
-	}
-	return s, nil
+	return opened(path, db, o)
+}
+
+// opened is the store in a database that is open.
+func opened(path string, db *bolt.DB, o Options) (*Store, error) {
+	f := newFile(path, db, o)
+	f.readOnly = db.IsReadOnly()
+	s, err := newStore(f, o)
+	wrap(&err, "opening store %s", path)
+	return s, err
 }
 
 // openSound opens the file at path, or one that it creates, after a check, and clears away
@@ -75,21 +80,13 @@ func openSound(path string, o Options) (*bolt.DB, error) {
 // OpenReadOnly opens the store at path for reading, as Open does, but changes
 // nothing: a missing file gives fs.ErrNotExist, a damaged one stays where it
 // is. Several processes may have it open so, but none while a daemon runs.
-func OpenReadOnly(path string, o Options) (s *Store, err error) {
-	defer wrap(&err, "opening store %s for reading", path)
+func OpenReadOnly(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	db, err := openChecked(path, o, true)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening store %s for reading: %w", path, err)
 	}
-	root := newFile(path, db, o)
-	root.readOnly = true
-	s = newStore(path, root, o)
-	s.readOnly = true
-	if err := s.openPartitions(); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return opened(path, db, o)
 }
 
 // openFile opens the database. After a failure nothing of it stays open or
@@ -174,16 +171,12 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// warnOfOthers says, when an empty store was begun beside damaged ones, or beside partitions, that
-// these are there: what they knew is not in use.
-func warnOfOthers(path string, o Options) {
-	if damaged, err := Beside(path, ".damaged-"); err == nil && len(damaged) > 0 {
+// warnOfDamaged says, when an empty store was begun beside damaged ones, that these are there:
+// what they knew is not in use.
+func warnOfDamaged(path string, o Options) {
+	if damaged, err := Beside(path, DamagedInfix); err == nil && len(damaged) > 0 {
 		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
 			"store", path, "damaged", damaged)
-	}
-	if left, err := Beside(path, partitionsInfix); err == nil && len(left) > 0 {
-		o.Logger.Warn("starting with an empty store beside partitions of an earlier one, which are not used. Delete what you don't need",
-			"store", path, "directories", left)
 	}
 }
 
@@ -217,9 +210,9 @@ func create(path string, o Options) (err error) {
 	if err != nil {
 		return plain(err)
 	}
-	damaged, err := Beside(path, ".damaged-")
+	damaged, err := Beside(path, DamagedInfix)
 	err = errors.Join(err, db.Update(func(tx *bolt.Tx) error {
-		if err := writeSchema(tx, schemaOfOneFile); err != nil || len(damaged) == 0 {
+		if err := writeSchema(tx); err != nil || len(damaged) == 0 {
 			return err
 		}
 		return beginInstead(tx, damaged[len(damaged)-1])
@@ -242,7 +235,7 @@ func create(path string, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	warnOfOthers(path, o)
+	warnOfDamaged(path, o)
 	return syncDir(dir)
 }
 
@@ -317,9 +310,18 @@ func setAside(path string, o Options, cause error) error {
 	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again with an empty store", path, cause, aside, path)
 }
 
+// SetAside renames the damaged store at path, which nobody has open, as Open does, and returns its
+// new name; "" if there is none.
+func SetAside(path string) (aside string, err error) {
+	if aside, err = moveAside(path, Options{}); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return aside, err
+}
+
 // moveAside renames the file at path and returns its new name.
 func moveAside(path string, o Options) (aside string, err error) {
-	if aside, err = freeName(path + ".damaged-"); err != nil {
+	if aside, err = freeName(path + DamagedInfix); err != nil {
 		return "", err
 	}
 	if err := o.step("aside"); err != nil {

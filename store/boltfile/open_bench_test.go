@@ -14,8 +14,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// largeStore makes a store of 1,024 accounts of so many partitions with so many megabytes in all.
-func largeStore(b *testing.B, megabytes int64, partitions int) (path string) {
+// largeStore makes the file of a partition, with 1,024 accounts and so many megabytes.
+func largeStore(b *testing.B, megabytes int64) (path string) {
 	b.Helper()
 	path = storetest.TempStore(b)
 	s, err := Open(path, Options{NoSync: true, CheckpointEvery: 20})
@@ -28,10 +28,7 @@ func largeStore(b *testing.B, megabytes int64, partitions int) (path string) {
 		all[i] = store.AccountCommit{Account: fmt.Sprint(i), State: store.NewState()}
 		storetest.ManyWeights(r, all[i].State, 500)
 	}
-	each := len(all) / partitions
-	for n := range partitions {
-		storetest.Begin(b, s, store.Partition{Topic: "inbox", Number: int32(n)})
-	}
+	storetest.Begin(b, s, storetest.Inbox3)
 	for next, size := int64(1_000_000), int64(0); size < megabytes<<20; {
 		for i := range all {
 			all[i].Batch = store.Batch{}
@@ -46,7 +43,7 @@ func largeStore(b *testing.B, megabytes int64, partitions int) (path string) {
 				continue
 			}
 			next++
-			if err := s.CommitPartition(store.Partition{Topic: "inbox", Number: int32(i / each)}, store.LogPosition{Next: next}, all[i-63:i+1]); err != nil {
+			if err := s.CommitPartition(store.LogPosition{Next: next}, all[i-63:i+1]); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -60,16 +57,10 @@ func largeStore(b *testing.B, megabytes int64, partitions int) (path string) {
 	return path
 }
 
-// A store of 1 GB that lies in the memory of the operating system, of one partition and of
-// sixteen: as it is opened, with all of it read before, and verified.
+// A store of 1 GB that lies in the memory of the operating system: as it is opened, with all of it
+// read before, and verified.
 func BenchmarkOpen1GB(b *testing.B) {
-	for _, partitions := range []int{1, 16} {
-		b.Run(fmt.Sprintf("partitions=%d", partitions), func(b *testing.B) { openLarge(b, partitions) })
-	}
-}
-
-func openLarge(b *testing.B, partitions int) {
-	path := largeStore(b, 1000, partitions)
+	path := largeStore(b, 1000)
 	open := func(b *testing.B, o Options, then func(*Store) error) {
 		for b.Loop() {
 			s, err := Open(path, o)

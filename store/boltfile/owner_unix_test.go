@@ -6,7 +6,6 @@ package boltfile
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -53,7 +52,7 @@ func TestWhatRootDoesLeavesTheStoreToItsOwner(t *testing.T) {
 	}
 	owned("compacted", path)
 	var backup bytes.Buffer
-	if _, err := s.Backup(context.Background(), &backup); err != nil {
+	if _, err := s.Backup(&backup); err != nil {
 		t.Fatal(err)
 	}
 	closeVerified(t, s)

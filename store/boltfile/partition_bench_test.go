@@ -5,7 +5,6 @@ package boltfile
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
@@ -35,7 +34,7 @@ func BenchmarkCommitPartition(b *testing.B) {
 					}
 					next++
 					b.StartTimer()
-					if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next}, all); err != nil {
+					if err := s.CommitPartition(store.LogPosition{Next: next}, all); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -43,63 +42,4 @@ func BenchmarkCommitPartition(b *testing.B) {
 			})
 		}
 	}
-}
-
-// Several partitions commit at the same time, 100 accounts each, one message for each account:
-// into one file, or each into its own.
-func BenchmarkCommitPartitionsAtOnce(b *testing.B) {
-	for _, partitions := range []int{1, 2, 4} {
-		for _, oneFile := range []bool{true, false} {
-			b.Run(fmt.Sprintf("partitions=%d/one-file=%v", partitions, oneFile), func(b *testing.B) {
-				commitAtOnce(b, partitions, oneFile)
-			})
-		}
-	}
-}
-
-func commitAtOnce(b *testing.B, partitions int, oneFile bool) {
-	const accounts, weights = 100, 5000
-	s, err := Open(storetest.TempStore(b), Options{CheckpointEvery: 1 << 30, OneFile: oneFile})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = s.Close() })
-	var states [][]store.AccountCommit
-	r := rand.New(rand.NewPCG(1, 1))
-	for n := range partitions {
-		p := store.Partition{Topic: "inbox", Number: int32(n)}
-		storetest.Begin(b, s, p)
-		var all []store.AccountCommit
-		for i := range accounts {
-			st := store.NewState()
-			storetest.ManyWeights(r, st, weights)
-			all = append(all, store.AccountCommit{Account: fmt.Sprintf("%d-%d", n, i), State: st})
-		}
-		if err := s.CommitPartition(p, store.LogPosition{Next: 200}, all); err != nil {
-			b.Fatal(err)
-		}
-		states = append(states, all)
-	}
-	known := states[0][0].State.Weights.Sorted()
-	next := int64(1000)
-	for b.Loop() {
-		b.StopTimer()
-		next++
-		for _, all := range states {
-			for i := range all {
-				all[i].Batch = storetest.LearntBatch(r, all[i].State, known)
-			}
-		}
-		b.StartTimer()
-		var committing sync.WaitGroup
-		for n := range partitions {
-			committing.Go(func() {
-				if err := s.CommitPartition(store.Partition{Topic: "inbox", Number: int32(n)}, store.LogPosition{Next: next}, states[n]); err != nil {
-					b.Error(err)
-				}
-			})
-		}
-		committing.Wait()
-	}
-	b.ReportMetric(float64(b.N*partitions*accounts)/b.Elapsed().Seconds(), "messages/s")
 }

@@ -16,24 +16,21 @@ func TestAStoreMayLieInADirectoryOfAnyName(t *testing.T) {
 	for _, name := range []string{"mail", "mail[1", "mail [old]", "mail*", `mail\`} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name, "hinged.db")
-			s, _ := populate(t, path)
-			closed(t, s)
-			size, err := SizeAt(path)
-			if root, rootErr := sizeOf(path); errors.Join(err, rootErr) != nil || size <= root {
-				t.Errorf("SizeAt = %d, %v; the first file alone has %d, %v", size, err, root, rootErr)
+			s := openTest(t, path, testOptions())
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
 			}
-			left, damaged := path+gathering+"1", path+".damaged-1"
+			left, damaged := path+Exporting+"1", path+".damaged-1"
 			for _, file := range []string{left, damaged} {
 				if err := os.WriteFile(file, []byte("everything"), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			s = reopened(t, path)
-			defer closed(t, s)
+			openTest(t, path, testOptions())
 			if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("what a backup left that was killed: %v", err)
+				t.Errorf("what an export left that was killed: %v", err)
 			}
-			if all, err := s.Copies(); err != nil || !slices.Equal(all, []string{damaged}) {
+			if all, err := Copies(path); err != nil || !slices.Equal(all, []string{damaged}) {
 				t.Errorf("Copies = %q, %v; want %s", all, err, damaged)
 			}
 		})

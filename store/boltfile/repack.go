@@ -24,11 +24,11 @@ const (
 // file needs room for one bucket twice, and not for all of them and a saved state. Whatever
 // does not come to its end is done when the base moves on again. checkpoint is the generation
 // that the account must still have.
-func (s *Store) repack(f *file, name string, checkpoint uint64) error {
+func (s *Store) repack(name string, checkpoint uint64) error {
 	steps := []func(account *bolt.Bucket) error{
 		func(account *bolt.Bucket) error {
 			p, err := readProgress(account)
-			if err != nil || p.Partition == nil { // it may be large: the commits that follow trim it
+			if err != nil || !s.file.partition.Load() { // it may be large: the commits that follow trim it
 				return err
 			}
 			if err := s.sweep(name, account, &p, repackRecords); err != nil {
@@ -52,11 +52,8 @@ func (s *Store) repack(f *file, name string, checkpoint uint64) error {
 		if err := s.o.step("repack"); err != nil {
 			return err
 		}
-		err := f.update(func(tx *bolt.Tx) error {
+		err := s.file.update(func(tx *bolt.Tx) error {
 			account := accountBucket(tx, name)
-			if account == nil {
-				return nil // it was dropped meanwhile
-			}
 			if p, err := readProgress(account); err != nil || p.Checkpoint.Generation != checkpoint {
 				return err
 			}

@@ -32,8 +32,7 @@ func Held(path string) (err error) {
 // Replace puts the store at fresh, which nobody has open, in the place of the one at path,
 // and sets that one aside as path.before-restore-<n>, with the first free n. It
 // returns that name, or "" if there was nothing at path. Both paths must be in
-// one directory. Every account of fresh is then Restored, but for those of
-// partitions, whose position came with them.
+// one directory. Every account of fresh is then Restored.
 //
 // fresh was checked by the caller, with OpenReadOnly and Verify. The old store
 // may be damaged; it is only renamed. Whoever has it open keeps it: the error is
@@ -103,8 +102,7 @@ func placeOver(path, fresh string, o Options) error {
 	return os.Rename(fresh, path)
 }
 
-// markRestored notes in the accounts of the store at path, but for those of
-// partitions, that they were restored.
+// markRestored notes in the accounts of the store at path that they were restored.
 func markRestored(path string, o Options) error {
 	db, err := openFile(path, o, false)
 	if err != nil {
@@ -125,13 +123,6 @@ func markAllRestored(tx *bolt.Tx) error {
 		return err
 	}
 	for _, account := range all {
-		p, err := readProgress(account)
-		if err != nil {
-			return err
-		}
-		if p.Partition != nil {
-			continue
-		}
 		if err := setRestored(account); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ package boltfile
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -21,7 +20,7 @@ func backedUp(t testing.TB) (path, fresh, then, now string) {
 	t.Helper()
 	s, st, tw := wasteful(t, testOptions())
 	var copied bytes.Buffer
-	if _, err := s.Backup(context.Background(), &copied); err != nil {
+	if _, err := s.Backup(&copied); err != nil {
 		t.Fatal(err)
 	}
 	fresh = filepath.Join(filepath.Dir(s.path), "fresh")

@@ -3,7 +3,6 @@
 package boltfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 // the file until it is written anew; with w.Scrub, ScrubDue says so until then,
 // also after a crash.
 //
-// ErrPending if the logs of an account that was taken over have not come in yet.
 // st must be as for Commit, and everything of it committed but for what the
 // rewriting is about. After an error st must not be used any more; Load gives the
 // state before or, if only the end of the last transaction failed, after it.
@@ -35,15 +33,12 @@ func (s *Store) Rewrite(account string, st *store.State, w store.Rewrite) (err e
 	return s.rewrite(account, st, w, nil)
 }
 
-// RewritePartition is Rewrite for an account of p. What else is committed with it
-// is that p was read up to a position, as CommitPartition does, and to.Forgot, if it is
-// not 0.
-func (s *Store) RewritePartition(p store.Partition, to store.LogPosition, account string, st *store.State, w store.Rewrite) (err error) {
-	defer wrap(&err, "rewriting account %q of %v in store %s", account, p, s.path)
-	if err := p.Check(); err != nil {
-		return err
-	}
-	return s.rewrite(account, st, w, &advance{of: p, to: to})
+// RewritePartition is Rewrite for an account of the file's partition. What else is committed
+// with it is that the partition was read up to a position, as CommitPartition does, and
+// to.Forgot, if it is not 0.
+func (s *Store) RewritePartition(to store.LogPosition, account string, st *store.State, w store.Rewrite) (err error) {
+	defer wrap(&err, "rewriting account %q up to offset %d in store %s", account, to.Next, s.path)
+	return s.rewrite(account, st, w, &to)
 }
 
 // rewriting is what was written of a Rewrite and does not count yet.
@@ -59,7 +54,7 @@ type rewriting struct {
 	sum         hash.Hash64 // of all that it brings
 }
 
-func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, at *advance) (err error) {
+func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, to *store.LogPosition) (err error) {
 	defer func() {
 		if err != nil {
 			detach(st)
@@ -71,15 +66,17 @@ func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, at *ad
 	if was := st.At(); was.Detached || was.Uncertain || was.Commit == 0 {
 		return store.ErrStale
 	}
-	f := s.fileFor(at)
-	r, err := s.stageRewrite(f, account, st, w, at.key())
+	if err := s.demand(to != nil); err != nil {
+		return err
+	}
+	r, err := s.stageRewrite(account, st, w)
 	if err != nil {
-		return s.orForeign(err, f, at.key(), []string{account})
+		return err
 	}
 	if err := s.o.step("rewrite"); err != nil {
 		return err
 	}
-	if err := f.update(func(tx *bolt.Tx) error { return finishRewrite(f, tx, account, st, &r, at) }); err != nil {
+	if err := s.file.update(func(tx *bolt.Tx) error { return finishRewrite(tx, account, st, &r, to) }); err != nil {
 		return err
 	}
 	if err := s.o.step("rewritten"); err != nil {
@@ -90,17 +87,17 @@ func (s *Store) rewrite(account string, st *store.State, w store.Rewrite, at *ad
 	is.Sum, is.Lesson = r.sum.Sum64(), r.learner.Lesson+uint64(r.lessons)
 	st.Settle(is)
 	s.forget(account)
-	return s.sweepAll(context.Background(), f, account)
+	return s.sweepAll(context.Background(), account)
 }
 
 // stageRewrite writes, in transactions of bounded size, all that finishRewrite
 // makes count.
-func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.Rewrite, partition []byte) (rewriting, error) {
+func (s *Store) stageRewrite(account string, st *store.State, w store.Rewrite) (rewriting, error) {
 	r := rewriting{lessons: len(w.Lessons), scrub: w.Scrub, sum: fnv.New64a()}
 	r.sum.Write(key64(st.At().Sum))
 	var before SavedState
 	slim := false
-	err := f.update(func(tx *bolt.Tx) error {
+	err := s.file.update(func(tx *bolt.Tx) error {
 		b := accountBucket(tx, account)
 		if b == nil {
 			return store.ErrStale
@@ -111,12 +108,6 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 		}
 		if err := checkPosition(st.At(), p); err != nil {
 			return err
-		}
-		if !bytes.Equal(p.Partition, partition) {
-			return fmt.Errorf("%w: it belongs to %s", store.ErrPartition, describeKey(p.Partition))
-		}
-		if p.Pending != nil {
-			return store.ErrPending
 		}
 		before, slim = p.LessonBase(), p.Learner.Lesson != 0
 		p.Generation += 2
@@ -133,7 +124,7 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 	if err != nil {
 		return r, err
 	}
-	now, err := s.writeSaved(f, account, st, r.now.Generation)
+	now, err := s.writeSaved(account, st, r.now.Generation)
 	if err != nil {
 		return r, err
 	}
@@ -146,7 +137,7 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 	case w.FromNothing:
 		r.learner.Generation, r.learner.Bytes = 0, 0
 	case w.Learner != nil || !slim && before.Generation != 0:
-		if err := s.stageLearner(f, account, w.Learner, &r); err != nil {
+		if err := s.stageLearner(account, w.Learner, &r); err != nil {
 			return r, err
 		}
 	}
@@ -155,12 +146,12 @@ func (s *Store) stageRewrite(f *file, account string, st *store.State, w store.R
 	if r.learnerRows != nil {
 		r.sum.Write(key32(r.learnerRows.CRC))
 	}
-	return r, s.stageLessons(f, account, &r, w.Lessons)
+	return r, s.stageLessons(account, &r, w.Lessons)
 }
 
 // stageLearner writes what is to be kept of the state before the first lesson; nil: that is
 // LessonBase.
-func (s *Store) stageLearner(f *file, account string, was *store.State, r *rewriting) (err error) {
+func (s *Store) stageLearner(account string, was *store.State, r *rewriting) (err error) {
 	if was == nil {
 		if was, err = s.LessonBase(account); err != nil {
 			return err
@@ -170,7 +161,7 @@ func (s *Store) stageLearner(f *file, account string, was *store.State, r *rewri
 	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
 	learner.Supports, learner.Window, learner.Prior = was.Supports, was.Window, was.Prior
 	r.learner.Generation = r.generation
-	saved, err := s.writeSaved(f, account, learner, r.generation)
+	saved, err := s.writeSaved(account, learner, r.generation)
 	r.learnerRows, r.learner.Bytes = &saved.manifest, saved.size
 	return err
 }
@@ -178,7 +169,7 @@ func (s *Store) stageLearner(f *file, account string, was *store.State, r *rewri
 // lessonsPerCommit bounds the memory that writing lessons takes.
 const lessonsPerCommit = 10_000
 
-func (s *Store) stageLessons(f *file, account string, r *rewriting, lessons []store.Lesson) error {
+func (s *Store) stageLessons(account string, r *rewriting, lessons []store.Lesson) error {
 	first := r.learner.Lesson
 	for begun := false; len(lessons) > 0 || !begun; begun = true {
 		if err := s.o.step("lessons anew"); err != nil {
@@ -194,7 +185,7 @@ func (s *Store) stageLessons(f *file, account string, r *rewriting, lessons []st
 			values[i] = frame(nil, frameLesson, key64(first+uint64(i)), payload)
 			r.sum.Write(values[i][:frameSize])
 		}
-		err := f.update(func(tx *bolt.Tx) error {
+		err := s.file.update(func(tx *bolt.Tx) error {
 			b, err := part(accountBucket(tx, account), rewritingBucket)
 			if err != nil {
 				return err
@@ -213,15 +204,10 @@ func (s *Store) stageLessons(f *file, account string, r *rewriting, lessons []st
 }
 
 // finishRewrite makes what was staged count.
-func finishRewrite(f *file, tx *bolt.Tx, account string, st *store.State, r *rewriting, at *advance) error {
+func finishRewrite(tx *bolt.Tx, account string, st *store.State, r *rewriting, to *store.LogPosition) error {
 	b := accountBucket(tx, account)
 	if b == nil {
 		return store.ErrStale
-	}
-	if at != nil {
-		if err := at.open(f, tx); err != nil {
-			return err
-		}
 	}
 	p, err := readProgress(b)
 	if err != nil {
@@ -245,14 +231,14 @@ func finishRewrite(f *file, tx *bolt.Tx, account string, st *store.State, r *rew
 	p.Lesson = r.learner.Lesson + uint64(r.lessons)
 	p.Checkpoint = SavedState{Generation: r.now.Generation, Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Bytes: r.now.Bytes}
 	p.Base, p.NextBase, p.Learner = p.Checkpoint, p.Checkpoint, r.learner
-	p.RedoBytes, p.Swept, p.Sum = 0, 0, r.sum.Sum64()
+	p.RedoCost, p.Swept, p.Sum = 0, 0, r.sum.Sum64()
 	if err := dropSaved(b, p); err != nil {
 		return err
 	}
-	if err := writeProgress(b, p); err != nil || at == nil {
+	if err := writeProgress(b, p); err != nil || to == nil {
 		return err
 	}
-	return at.write()
+	return advance(tx, *to)
 }
 
 // replaceLogs finishes the states that were staged, empties redo log and journal,
@@ -327,9 +313,6 @@ func checkPosition(at store.Position, p Progress) error {
 func (s *Store) LessonBase(account string) (st *store.State, err error) {
 	defer wrap(&err, "loading what account %q of store %s had learnt before the oldest lesson kept", account, s.path)
 	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
-		if p.Pending != nil {
-			return store.ErrPending
-		}
 		st, err = loadSaved(b, p.LessonBase())
 		return err
 	})

@@ -55,8 +55,7 @@ func commitLife(s *Store, st *store.State, n uint64) error {
 	if !yes {
 		k := storetest.SecretKey(n)
 		st.Messages.Put(string(k[:]), store.Message{Seq: n, Sender: store.ID(n % 5)})
-		st.Weights.Set(model.Index(n), float64(n))
-		st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+		st.SetWeights(model.Vector{{Index: model.Index(n), Value: float64(n)}})
 		return s.Commit("ann", st, store.Batch{
 			Journal:  [][]byte{append([]byte("entry with "), storetest.Secret(n)...)},
 			Features: []store.FeatureRecord{{Key: k, Data: append([]byte("features with "), storetest.Secret(n)...)}},
@@ -358,30 +357,21 @@ func TestKilledAtRandomMomentsOfForgettingTheStoreHasAllOfItOrNothing(t *testing
 
 func TestARewriteOfAPartitionMovesItsPosition(t *testing.T) {
 	s := openTest(t, storetest.TempStore(t), testOptions())
-	p, other := store.Partition{Topic: "mail", Number: 0}, store.Partition{Topic: "mail", Number: 1}
-	if err := s.BeginPartition(other, store.LogPosition{Next: 0, Partitions: 2}); err != nil {
-		t.Fatal(err)
-	}
-	st := storetest.PartitionLife(t, s, p)
-	if info, _, err := s.PartitionInfo(p); err != nil || info.Next != 61 {
+	st := storetest.PartitionLife(t, s, store.Partition{Topic: "mail", Number: 0})
+	if info, err := s.PartitionInfo(); err != nil || info.Next != 61 {
 		t.Errorf("the partition stands at %d, %v; want 61", info.Next, err)
 	}
-	storetest.CommitTo(t, s, p, st, 62)
+	storetest.CommitTo(t, s, st, 62)
 	if loaded := mustLoad(t, s); digestOnly(loaded) != digestOnly(st) || loaded.LessonNext() != st.LessonNext() {
 		t.Errorf("loaded at lesson %d, want %d", loaded.LessonNext(), st.LessonNext())
 	}
-	for what, err := range map[string]error{
-		"without its partition": s.Rewrite("kafka:ann", mustLoad(t, s), store.Rewrite{}),
-		"in another partition":  s.RewritePartition(other, store.LogPosition{Next: 1}, "kafka:ann", mustLoad(t, s), store.Rewrite{}),
-	} {
-		if !errors.Is(err, store.ErrPartition) {
-			t.Errorf("%s: %v, want ErrPartition", what, err)
-		}
+	if err := s.Rewrite("kafka:ann", mustLoad(t, s), store.Rewrite{}); !errors.Is(err, store.ErrPartition) {
+		t.Errorf("without its partition: %v, want ErrPartition", err)
 	}
-	if err := s.RewritePartition(p, store.LogPosition{Next: 3}, "kafka:ann", mustLoad(t, s), store.Rewrite{}); !errors.Is(err, store.ErrStale) {
+	if err := s.RewritePartition(store.LogPosition{Next: 3}, "kafka:ann", mustLoad(t, s), store.Rewrite{}); !errors.Is(err, store.ErrStale) {
 		t.Errorf("to a lower position: %v, want ErrStale", err)
 	}
-	if info, _, _ := s.PartitionInfo(p); info.Next != 62 {
+	if info, _ := s.PartitionInfo(); info.Next != 62 {
 		t.Errorf("after what was refused the partition stands at %d, want 62", info.Next)
 	}
 }

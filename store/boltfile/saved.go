@@ -124,8 +124,8 @@ func (w *saving) put(tx *bolt.Tx) error {
 }
 
 // writeSaved writes st as a saved state whose generation is given out already.
-func (s *Store) writeSaved(f *file, account string, st *store.State, generation uint64) (*saving, error) {
-	w := &saving{file: f, account: account, generation: generation, o: s.o}
+func (s *Store) writeSaved(account string, st *store.State, generation uint64) (*saving, error) {
+	w := &saving{file: s.file, account: account, generation: generation, o: s.o}
 	err := w.write(st)
 	if err == nil {
 		err = w.flush()

@@ -21,6 +21,8 @@ import (
 //	  created                "hinged"
 //	  instead                name of the damaged file in whose place the store was begun empty; else
 //	                         not there
+//	  position               which partition of a topic the accounts are of, and how far it was
+//	                         read; not there where they are of none
 //	  scrub                  there while free pages may hold what Rewrite took out
 //	    <account>            nothing; there while the account still holds some of that
 //	accounts
@@ -41,39 +43,19 @@ import (
 //	    names                key in features → the account's clock then, 8 bytes; the caller's
 //	                         bytes
 //	    featureindex         MessageKey, <key in features> → nothing
-//	partitions               of topics that are read into accounts; not there without any
-//	  <topic, 0, number, 4>
-//	    position             how far it was read, and of how many partitions
-//	    accounts             <name> → nothing, for every account that belongs to it
-//	pending                  <account> → what was taken over and has not all come in yet
+//	pending                  <account> → what is still to be taken over; not there without any
 //	arriving                 accounts on their way in, as below accounts; else not there
 //	importing                an account on its way in, as below accounts; else not there
-//	files                    which other files belong to this one (files.go); not there without any
-//	  directory              name of the directory that they are in, beside this file
-//	  listed                 <partition, as in partitions> → name of its file
-const (
-	SchemaVersion = 2
-	// schemaOfOneFile is the version of a store that has no files but the one, and
-	// of each file of a partition.
-	schemaOfOneFile = 1
-)
+const SchemaVersion = 1
 
 var (
 	metaBucket     = []byte("meta")
 	accountsBucket = []byte("accounts")
-	// partitionsBucket holds the partitions; membersBucket, within one, its accounts.
-	partitionsBucket = []byte("partitions")
-	membersBucket    = []byte("accounts")
-	positionKey      = []byte("position")
-	pendingBucket    = []byte("pending")
-	// arrivingBucket holds what RestoreState has brought of large accounts so far.
+	pendingBucket  = []byte("pending")
+	// arrivingBucket holds what TakeOver has brought of large accounts so far.
 	arrivingBucket = []byte("arriving")
 	// importingBucket holds what Import has copied so far.
 	importingBucket = []byte("importing")
-	// filesBucket holds the list of the other files; directoryKey and listedBucket are in it.
-	filesBucket  = []byte("files")
-	directoryKey = []byte("directory")
-	listedBucket = []byte("listed")
 	// rewritingBucket holds, within an account, what Rewrite has staged so far.
 	rewritingBucket = []byte("rewriting")
 
@@ -81,6 +63,7 @@ var (
 	createdKey    = []byte("created")
 	createdMarker = []byte("hinged")
 	insteadKey    = []byte("instead")
+	positionKey   = []byte("position")
 	// scrubBucket is there while free pages may hold what was forgotten. It holds the
 	// accounts that do.
 	scrubBucket = []byte("scrub")
@@ -115,10 +98,8 @@ const (
 	frameIndex      byte = 'x'
 	frameNames      byte = 'n'
 	framePosition   byte = 'p'
-	frameMember     byte = 'a'
 	framePending    byte = 'w'
 	frameScrub      byte = 'o'
-	frameFile       byte = 'h'
 )
 
 // Log is a bucket of an account that holds framed values under numbers, and
@@ -168,20 +149,15 @@ type Progress struct {
 	Checkpoint SavedState `cbor:"5,keyasint"`
 	Base       SavedState `cbor:"6,keyasint"`
 	NextBase   SavedState `cbor:"7,keyasint"`
-	// RedoBytes is the size of the redo log.
-	RedoBytes uint64 `cbor:"8,keyasint,omitempty"`
+	// RedoCost is what the redo log costs to load: its size, and stepCost for each step.
+	RedoCost uint64 `cbor:"8,keyasint,omitempty"`
 	// Swept: the features of commits below it were looked at since the base last
 	// changed.
 	Swept uint64 `cbor:"9,keyasint,omitempty"`
 	// Sum is over everything that the commits up to Commit brought: where two
 	// files have an account with equal Commit and Sum, it is the same there.
 	Sum uint64 `cbor:"10,keyasint,omitempty"`
-	// Partition is the key of the partition that the account belongs to; nil: none.
-	Partition []byte `cbor:"11,keyasint,omitempty"`
-	// Pending: the logs of an account that was taken over have not come in yet, nor
-	// have the saved states but for Checkpoint; nil: they have.
-	Pending *PendingLogs `cbor:"12,keyasint,omitempty"`
-	// Names is how many records of names there are, those still to come included.
+	// Names is how many records of names there are.
 	Names uint64 `cbor:"13,keyasint,omitempty"`
 	// Learner is the state before the first lesson kept, as far as learning is
 	// concerned, where that lies before Base: since a Rewrite and until Base moves
@@ -213,23 +189,6 @@ type SavedState struct {
 	Journal    uint64 `cbor:"3,keyasint,omitempty"`
 	Lesson     uint64 `cbor:"4,keyasint,omitempty"`
 	Bytes      uint64 `cbor:"5,keyasint,omitempty"`
-}
-
-// PendingLogs says where the logs begin that were written here, those before
-// being still to come.
-type PendingLogs struct {
-	Commit  uint64 `cbor:"1,keyasint"` // the last before
-	Journal uint64 `cbor:"2,keyasint"`
-	Lesson  uint64 `cbor:"3,keyasint"`
-	// Saved are the states to come, by the names that they come under.
-	Saved []SavedName `cbor:"4,keyasint,omitempty"`
-}
-
-// SavedName is the name of a saved state that has a generation here; see
-// AccountView.Manifest.
-type SavedName struct {
-	Generation uint64 `cbor:"1,keyasint"`
-	Name       uint64 `cbor:"2,keyasint"`
 }
 
 // newProgress is that of an account before its first commit.
@@ -301,12 +260,12 @@ func beginInstead(tx *bolt.Tx, damaged string) error {
 }
 
 // writeSchema lays out an empty store.
-func writeSchema(tx *bolt.Tx, version uint32) error {
+func writeSchema(tx *bolt.Tx) error {
 	meta, err := tx.CreateBucket(metaBucket)
 	if err != nil {
 		return err
 	}
-	if err := putSchema(meta, version); err != nil {
+	if err := meta.Put(schemaKey, frame(nil, frameMeta, schemaKey, key32(SchemaVersion))); err != nil {
 		return err
 	}
 	if err := meta.Put(createdKey, frame(nil, frameMeta, createdKey, createdMarker)); err != nil {
@@ -314,10 +273,6 @@ func writeSchema(tx *bolt.Tx, version uint32) error {
 	}
 	_, err = tx.CreateBucket(accountsBucket)
 	return err
-}
-
-func putSchema(meta *bolt.Bucket, version uint32) error {
-	return meta.Put(schemaKey, frame(nil, frameMeta, schemaKey, key32(version)))
 }
 
 // checkSchema reports whether this version can read the store.

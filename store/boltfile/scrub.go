@@ -4,7 +4,6 @@ package boltfile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -43,7 +42,7 @@ func (f *file) unswept() (account string, err error) {
 
 // sweepAll brings the sweep of an account's features to its end, or as far as it gets
 // until ctx is done; then the error is that of ctx, and the next call goes on there.
-func (s *Store) sweepAll(ctx context.Context, f *file, account string) error {
+func (s *Store) sweepAll(ctx context.Context, account string) error {
 	for done := false; !done; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -51,17 +50,13 @@ func (s *Store) sweepAll(ctx context.Context, f *file, account string) error {
 		if err := s.o.step("sweep all"); err != nil {
 			return err
 		}
-		err := f.update(func(tx *bolt.Tx) error {
+		err := s.file.update(func(tx *bolt.Tx) error {
 			b := accountBucket(tx, account)
-			if b == nil { // it was dropped with its partition
-				done = true
-				return swept(tx, account)
-			}
 			p, err := readProgress(b)
 			if err != nil {
 				return err
 			}
-			if p.Base.Generation == 0 || p.Pending != nil || p.Swept > p.Base.Commit {
+			if p.Base.Generation == 0 || p.Swept > p.Base.Commit {
 				done = true
 				return swept(tx, account)
 			}
@@ -77,11 +72,11 @@ func (s *Store) sweepAll(ctx context.Context, f *file, account string) error {
 	return nil
 }
 
-// ScrubDue reports whether free pages of a file may hold what a Rewrite took
+// ScrubDue reports whether free pages of the file may hold what a Rewrite took
 // out of it.
 func (s *Store) ScrubDue() (due bool, err error) {
 	defer wrap(&err, "store %s", s.path)
-	err = s.each(func(tx *bolt.Tx) error { due = due || scrubDue(tx); return nil })
+	err = s.file.view(func(tx *bolt.Tx) error { due = scrubDue(tx); return nil })
 	return due, err
 }
 
@@ -89,49 +84,35 @@ func scrubDue(tx *bolt.Tx) bool { return tx.Bucket(metaBucket).Bucket(scrubBucke
 
 // Scrub brings to its end what a Rewrite began: nothing of what it took out is in
 // the store any more. It does nothing unless ScrubDue. It touches the accounts that were
-// rewritten and no others, and then writes each file that they are in anew once.
+// rewritten and no others, and then writes the file anew once.
 //
 // When ctx is done it ends within one small transaction, or one step of Compact, with
 // ctx's error. Which accounts are swept, and how far, is durable: the next call goes on
 // there. Only writing the file anew begins again. Other errors are those of Compact;
 // it may be repeated.
-func (s *Store) Scrub(ctx context.Context) (err error) {
+func (s *Store) Scrub(ctx context.Context) error {
 	select {
 	case s.scrubbing <- struct{}{}:
 		defer func() { <-s.scrubbing }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for _, f := range *s.files.Load() {
-		// Where one is damaged, the others go on.
-		if problem := s.scrub(ctx, f); problem != nil && !f.dropped.Load() {
-			err = errors.Join(err, problem)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return err
-}
-
-// scrub is Scrub for one file.
-func (s *Store) scrub(ctx context.Context, f *file) error {
 	for {
-		var due bool
-		if err := f.view(func(tx *bolt.Tx) error { due = scrubDue(tx); return nil }); err != nil || !due {
+		due, err := s.ScrubDue()
+		if err != nil || !due {
 			return err
 		}
-		account, err := f.unswept()
+		account, err := s.file.unswept()
 		if err != nil {
 			return err
 		}
 		if account != "" {
-			if err := s.sweepAll(ctx, f, account); err != nil {
+			if err := s.sweepAll(ctx, account); err != nil {
 				return fmt.Errorf("sweeping account %q of store %s: %w", account, s.path, err)
 			}
 			continue
 		}
-		if _, _, err := f.compact(ctx); err != nil {
+		if _, _, err := s.file.compact(ctx); err != nil {
 			return fmt.Errorf("compacting store %s: %w", s.path, err)
 		}
 	}

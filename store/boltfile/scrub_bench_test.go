@@ -37,13 +37,12 @@ func BenchmarkScrub(b *testing.B) {
 			st, n := store.NewState(), uint64(from+i+1)
 			k := storetest.SecretKey(n)
 			st.Messages.Put(string(k[:]), store.Message{Seq: n})
-			st.Weights.Set(model.Index(n), 1)
-			st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+			st.SetWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 			all[i] = store.AccountCommit{Account: fmt.Sprintf("kafka:user%06d", from+i), State: st, Batch: store.Batch{
 				Journal: [][]byte{make([]byte, 600)}, Features: []store.FeatureRecord{{Key: k, Data: make([]byte, 1200)}},
 			}}
 		}
-		if err := s.CommitPartition(p, store.LogPosition{Next: int64(from + perCommit)}, all); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: int64(from + perCommit)}, all); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -63,7 +62,7 @@ func BenchmarkScrub(b *testing.B) {
 				b.Fatal(err)
 			}
 			next++
-			if err := s.RewritePartition(p, store.LogPosition{Next: next}, name, st, store.Rewrite{Scrub: true}); err != nil {
+			if err := s.RewritePartition(store.LogPosition{Next: next}, name, st, store.Rewrite{Scrub: true}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -27,8 +27,7 @@ func crowd(t *testing.T, s *Store, accounts, messages int) map[string]*store.Sta
 			n := uint64(a*messages + i + 1)
 			k := storetest.SecretKey(n)
 			st.Messages.Put(string(k[:]), store.Message{Seq: n})
-			st.Weights.Set(model.Index(n), 1)
-			st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+			st.SetWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 			err := s.Commit(crowdName(a), st, store.Batch{
 				Journal:  [][]byte{append([]byte("entry with "), storetest.Secret(n)...)},
 				Features: []store.FeatureRecord{{Key: k, Data: append([]byte("features with "), storetest.Secret(n)...)}},
@@ -192,34 +191,13 @@ func TestAScrubThatIsStoppedGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-func TestAnAccountThatIsDroppedBeforeItWasSweptKeepsNobodyWaiting(t *testing.T) {
-	stop := ""
-	o := testOptions()
-	o.Hooks.Step = func(at string) error {
-		if at == stop {
-			return errBroken
-		}
-		return nil
-	}
-	s := openTest(t, storetest.TempStore(t), o)
-	forgetAll(t, s, crowdName(0), crowd(t, s, 2, 5)[crowdName(0)], &stop)
-	err := s.root.update(func(tx *bolt.Tx) error { return tx.Bucket(accountsBucket).DeleteBucket([]byte(crowdName(0))) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Scrub(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantForgotten(t, s, 2, 5, map[int]bool{0: true})
-}
-
 func TestADamagedListOfAccountsToBeSweptIsNoticed(t *testing.T) {
 	path := storetest.TempStore(t)
 	s, err := Open(path, testOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.root.update(func(tx *bolt.Tx) error {
+	err = s.file.update(func(tx *bolt.Tx) error {
 		b, err := tx.Bucket(metaBucket).CreateBucket(scrubBucket)
 		if err != nil {
 			return err

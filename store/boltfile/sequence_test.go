@@ -26,7 +26,7 @@ func inAccount(t *testing.T, fn func(account *bolt.Bucket, p Progress) error) {
 	if err := s.Commit("ann", store.NewState(), b); err != nil {
 		t.Fatal(err)
 	}
-	err := s.root.update(func(tx *bolt.Tx) error {
+	err := s.file.update(func(tx *bolt.Tx) error {
 		account := accountBucket(tx, "ann")
 		p, err := readProgress(account)
 		if err != nil {
@@ -94,7 +94,7 @@ func TestACompactThatStopsAtOnceTouchesNothing(t *testing.T) {
 	if err := os.WriteFile(left, []byte("another's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	draft, err := s.root.compactInto(t.Context(), left)
+	draft, err := s.file.compactInto(t.Context(), left)
 	if draft != nil || !errors.Is(err, errBroken) {
 		t.Errorf("compactInto: %v", err)
 	}

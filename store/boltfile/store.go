@@ -5,7 +5,6 @@ package boltfile
 import (
 	"errors"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/hinged/hinged/store"
 )
@@ -40,8 +38,6 @@ type Options struct {
 	// Unread: OpenReadOnly does not read a small file through. What is read of it later is
 	// checked all the same.
 	Unread bool
-	// OneFile has partitions that begin in the store's file, and not in files of their own.
-	OneFile bool
 	// NewestBackup returns the path of the newest backup, "" for none. An error that ends the
 	// use of a damaged file names it; nil: there are no backups.
 	NewestBackup func() string
@@ -117,42 +113,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is an open store: one file, and one more for each partition. Its methods may be
-// called concurrently; commits to one file wait for each other. A State belongs to its
-// caller, also during Commit.
+// Store is an open store: one file. Its methods may be called concurrently; commits wait for
+// each other. A State belongs to its caller, also during Commit.
 type Store struct {
-	path     string
-	o        Options
-	readOnly bool
-
-	// root is the file at path. It holds the accounts that belong to no partition, the
-	// list of the other files, and partitions that came in with a backup.
-	root *file
-	// placing is held by whoever changes which files there are.
-	placing sync.Mutex
-	// files are those that are open, root first. Nobody changes the slice.
-	files atomic.Pointer[[]*file]
-	// closing waits for files that were dropped.
-	closing sync.WaitGroup
+	path string
+	o    Options
+	file *file
+	// partition is what the file is of; nil: accounts of no partition.
+	partition atomic.Pointer[store.Partition]
 
 	// scrubbing has one Scrub at a time: a token is in it while one is under way.
 	scrubbing chan struct{}
 	// vectorsRead and namesRead are what Reads returns.
 	vectorsRead, namesRead atomic.Uint64
-	// arriving has one RestoreState and one RestoreLogs of an account at a time.
-	arriving singleflight.Group
 
 	mu sync.Mutex
-	// partitions has the files of those that have one of their own.
-	partitions map[store.Partition]*file
-	// lost says of partitions that are unknown why their files can't be used.
-	lost map[store.Partition]error
-	// aside says where the damaged file of a partition was moved last since the store was opened.
-	aside map[store.Partition]string
-	// homes holds in which file an account was found, of a bounded number of them.
-	homes map[string]*file
-	// claims has the accounts that are just being created.
-	claims map[string]struct{}
 	// kept holds, by account, the messages of its base, while a sweep needs them.
 	kept map[string]keptMessages
 	// vocabularies holds the checksums of those that were checked, by account, a bounded
@@ -163,64 +138,57 @@ type Store struct {
 	tried map[string]uint64
 }
 
-func newStore(path string, root *file, o Options) *Store {
+// newStore is the store in a file that is open.
+func newStore(f *file, o Options) (*Store, error) {
 	s := &Store{
-		path: path, o: o, root: root, scrubbing: make(chan struct{}, 1),
-		partitions: map[store.Partition]*file{}, lost: map[store.Partition]error{}, aside: map[store.Partition]string{},
-		homes: map[string]*file{}, claims: map[string]struct{}{},
+		path: f.path, o: o, file: f, scrubbing: make(chan struct{}, 1),
 		kept: map[string]keptMessages{}, vocabularies: map[string]uint32{}, tried: map[string]uint64{},
 	}
-	s.files.Store(&[]*file{root})
-	return s
+	err := f.view(func(tx *bolt.Tx) error {
+		if tx.Bucket(metaBucket).Get(positionKey) == nil {
+			return nil
+		}
+		row, err := readPosition(tx)
+		if err == nil {
+			s.belongs(row.partition())
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return s, nil
+}
+
+// belongs notes that the file is that of a partition.
+func (s *Store) belongs(p store.Partition) {
+	s.partition.Store(&p)
+	s.file.partition.Store(true)
 }
 
 // Path returns the path that the store was opened at.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for running calls and lets go of all files.
+// Close waits for running calls and lets go of the file.
 func (s *Store) Close() (err error) {
 	defer wrap(&err, "closing store %s", s.path)
-	s.placing.Lock()
-	defer s.placing.Unlock()
-	s.closing.Wait()
-	// Whoever has the lock on root may open the others.
-	all := *s.files.Load()
-	for _, f := range all[1:] {
-		err = errors.Join(err, f.close())
-	}
-	return errors.Join(err, s.root.close())
+	return s.file.close()
 }
 
-// Size returns how many bytes all files of the store have.
+// Size returns how many bytes the file has.
 func (s *Store) Size() (bytes int64, err error) {
 	defer wrap(&err, "size of store %s", s.path)
-	for _, f := range *s.files.Load() {
-		n, err := sizeOf(f.path)
-		if err != nil && !f.dropped.Load() {
-			return 0, err
-		}
-		bytes += n
-	}
-	return bytes, nil
+	return sizeOf(s.path)
 }
 
-// Lost returns the partitions that the store does not know any more because their files can't be
-// used, by topic and number, and why: each is an ErrDamaged. What such a file was is beside it,
-// under another name. One that is begun or taken over is not lost any more.
-func (s *Store) Lost() (partitions []store.Partition, why []error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	partitions = slices.SortedFunc(maps.Keys(s.lost), store.Partition.Compare)
-	for _, p := range partitions {
-		why = append(why, s.lost[p])
-	}
-	return partitions, why
-}
+// Damage returns the damage for which nothing is written to the file any more, which Check
+// found, for example; nil: none.
+func (s *Store) Damage() error { return s.file.refusal() }
 
 // Instead returns the path of the damaged file in whose place Open began the store empty, for
 // as long as it lies there; "": there is none. A backup that takes the store's place has none.
 func (s *Store) Instead() (damaged string) {
-	_ = s.root.view(func(tx *bolt.Tx) error {
+	_ = s.file.view(func(tx *bolt.Tx) error {
 		name, err := unframe(frameMeta, insteadKey, tx.Bucket(metaBucket).Get(insteadKey))
 		if err == nil {
 			damaged = filepath.Join(filepath.Dir(s.path), string(name))
@@ -233,37 +201,61 @@ func (s *Store) Instead() (damaged string) {
 	return damaged
 }
 
-// Accounts returns the names of all accounts that were ever committed or taken
+// Accounts returns the names of all accounts that were ever committed, or are to be taken
 // over, ascending.
 func (s *Store) Accounts() (names []string, err error) {
 	defer wrap(&err, "listing accounts in store %s", s.path)
-	err = s.each(func(tx *bolt.Tx) error {
-		add := func(name, _ []byte) error { names = append(names, string(name)); return nil }
-		if err := tx.Bucket(accountsBucket).ForEach(add); err != nil {
-			return err
-		}
-		if pending := tx.Bucket(pendingBucket); pending != nil {
-			return pending.ForEach(add)
-		}
-		return nil
+	err = s.file.view(func(tx *bolt.Tx) error {
+		names, err = accountNames(tx)
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return names, err
 }
 
-// each runs fn in a read transaction of each file, one after the other, without those of
-// partitions that are known to be damaged.
-func (s *Store) each(fn func(*bolt.Tx) error) error {
-	for _, f := range *s.files.Load() {
-		if f.partition && f.refusal() != nil {
-			continue
-		}
-		if err := f.view(fn); err != nil && !(f.dropped.Load() && errors.Is(err, store.ErrNotFound)) {
-			return err
+// Has reports whether an account was ever committed, or is to be taken over.
+func (s *Store) Has(account string) (has bool, err error) {
+	err = s.file.view(func(tx *bolt.Tx) error {
+		has = accountBucket(tx, account) != nil || pendingValue(tx, account) != nil
+		return nil
+	})
+	return has, err
+}
+
+func accountNames(tx *bolt.Tx) (names []string, err error) {
+	add := func(name, _ []byte) error { names = append(names, string(name)); return nil }
+	if err := tx.Bucket(accountsBucket).ForEach(add); err != nil {
+		return nil, err
+	}
+	if pending := tx.Bucket(pendingBucket); pending != nil {
+		if err := pending.ForEach(add); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	slices.Sort(names)
+	return names, nil
+}
+
+// viewAccount runs fn in a read transaction with the bucket of an account that must exist.
+func (s *Store) viewAccount(name string, fn func(*bolt.Bucket, Progress) error) error {
+	return s.file.view(func(tx *bolt.Tx) error { return withAccount(tx, name, fn) })
+}
+
+// viewAccountLong is viewAccount for long reads: Compact and Close wait for it to end.
+func (s *Store) viewAccountLong(name string, fn func(*bolt.Bucket, Progress) error) error {
+	return s.file.copyOut(func(tx *bolt.Tx) error { return withAccount(tx, name, fn) })
+}
+
+func withAccount(tx *bolt.Tx, name string, fn func(*bolt.Bucket, Progress) error) error {
+	account := accountBucket(tx, name)
+	if account == nil {
+		if pendingValue(tx, name) != nil {
+			return store.ErrPending
+		}
+		return store.ErrNotFound
+	}
+	p, err := readProgress(account)
+	if err != nil {
+		return err
+	}
+	return fn(account, p)
 }

@@ -27,22 +27,11 @@ func testOptions() Options {
 	return Options{CheckpointEvery: 7, JournalCap: 20, NamesCap: 8, NoSync: true, Hooks: Hooks{Slice: 3}}
 }
 
-// openTest opens a store that is verified and closed at the end of the test.
-// fileWith returns the file that a partition is in.
-func fileWith(t testing.TB, s *Store, p store.Partition) *file {
-	t.Helper()
-	f := s.fileOf(p)
-	if f == s.root {
-		t.Fatalf("%v has no file of its own", p)
-	}
-	return f
-}
-
 // fromBackup returns a store that holds what s does, in one file.
 func fromBackup(t testing.TB, s *Store) *Store {
 	t.Helper()
 	var copied bytes.Buffer
-	if _, err := s.Backup(context.Background(), &copied); err != nil {
+	if _, err := s.Backup(&copied); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "hinged.db")
@@ -52,6 +41,7 @@ func fromBackup(t testing.TB, s *Store) *Store {
 	return openTest(t, path, testOptions())
 }
 
+// openTest opens a store that is verified and closed at the end of the test.
 func openTest(t testing.TB, path string, o Options) *Store {
 	t.Helper()
 	s, err := Open(path, o)
@@ -65,7 +55,7 @@ func openTest(t testing.TB, path string, o Options) *Store {
 // closeVerified closes s, unless the test did, after a check of all it holds.
 func closeVerified(t testing.TB, s *Store) {
 	t.Helper()
-	if s.root.db.Path() == "" {
+	if s.file.db.Path() == "" {
 		return
 	}
 	report, err := s.Verify(context.Background())
@@ -173,7 +163,7 @@ func TestAClosedStoreSaysSo(t *testing.T) {
 	}
 	_, loadErr := s.Load("ann")
 	_, verifyErr := s.Verify(context.Background())
-	_, backupErr := s.Backup(context.Background(), io.Discard)
+	_, backupErr := s.Backup(io.Discard)
 	for _, err := range []error{loadErr, verifyErr, backupErr, s.Commit("ann", store.NewState(), store.Batch{})} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("got %v, want ErrClosed", err)
@@ -227,7 +217,7 @@ func TestBackupDuringCommitsIsAWholeStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := s.Backup(context.Background(), f)
+		n, err := s.Backup(f)
 		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +281,7 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 		{"journal entry", func(a *bolt.Bucket) error { return a.Bucket(journalBucket).Delete(key64(2)) }, "journal: number 2"},
 		{"last journal entry", func(a *bolt.Bucket) error { return a.Bucket(journalBucket).Delete(key64(3)) }, "the next one should be 4"},
 		{"redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(2)) }, "redo record 2"},
-		{"last redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(3)) }, "the redo log ends"},
+		{"last redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(3)) }, "redo record 3"},
 		{"lesson", func(a *bolt.Bucket) error { return a.Bucket(lessonsBucket).Delete(key64(1)) }, "lessons: number 1"},
 		{"index of features", func(a *bolt.Bucket) error {
 			key, _ := a.Bucket(indexBucket).Cursor().First()
@@ -335,7 +325,7 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 			if report, err := s.Verify(context.Background()); err != nil || !report.OK() {
 				t.Fatalf("before: %v, %v", err, report.Problems)
 			}
-			if err := s.root.update(func(tx *bolt.Tx) error { return c.spoil(accountBucket(tx, "ann")) }); err != nil {
+			if err := s.file.update(func(tx *bolt.Tx) error { return c.spoil(accountBucket(tx, "ann")) }); err != nil {
 				t.Fatal(err)
 			}
 			report, err := s.Verify(context.Background())

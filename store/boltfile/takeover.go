@@ -3,113 +3,152 @@
 package boltfile
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/hinged/hinged/store"
 )
 
-// BeginTakeOver forgets all that the store has of p, if anything, and notes in the
-// same transaction that p was read up to a position, into accounts that are all still to come in: an account's state by
-// TakeOverState, before anything else can be done with it, its logs by
-// TakeOverLogs. Until then what is not here gives ErrPending. Of each account it
-// takes the name, Commit, Sum, Lessons, State and Logs.
-//
-// ErrPartition if an account belongs elsewhere. When ctx is done before all was noted, it
-// ends with ctx's error, and nothing has changed.
-func (s *Store) BeginTakeOver(ctx context.Context, p store.Partition, at store.LogPosition, accounts []PendingAccount) (err error) {
-	defer wrap(&err, "taking over %v at offset %d into store %s", p, at.Next, s.path)
-	if err := errors.Join(p.Check(), at.Check(p)); err != nil {
-		return err
-	}
-	if err := s.o.step("begin restore"); err != nil {
-		return err
-	}
-	names := make([]string, len(accounts))
-	for i, a := range accounts {
-		names[i] = a.Account
-	}
-	release, err := s.claim(nil, partitionKey(p), names)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return s.addFile(ctx, p, func(tx *bolt.Tx) error { return beginTakeOver(ctx, tx, p, rowOf(at), accounts) })
+// PendingAccount is an account that is still to be taken over.
+type PendingAccount struct {
+	Account string `cbor:"-"`
+	// Commit and Sum tell which of the account's states it is; see Progress.Mark.
+	Commit uint64 `cbor:"1,keyasint"`
+	Sum    uint64 `cbor:"2,keyasint"`
+	// From says where it comes from, in the words of whoever brings it.
+	From []byte `cbor:"3,keyasint"`
+	// Lessons is how many lessons it had learnt.
+	Lessons uint64 `cbor:"4,keyasint,omitempty"`
 }
 
-func beginTakeOver(ctx context.Context, tx *bolt.Tx, p store.Partition, row positionRow, accounts []PendingAccount) error {
-	b, err := createPartition(tx, p, row)
+// pendingValue returns the row of a pending account as it is in the file, or nil.
+func pendingValue(tx *bolt.Tx, account string) []byte {
+	b := tx.Bucket(pendingBucket)
+	if b == nil {
+		return nil
+	}
+	return b.Get([]byte(account))
+}
+
+// readPending returns a pending account, and whether it is one.
+func readPending(tx *bolt.Tx, account string) (p PendingAccount, ok bool, err error) {
+	value := pendingValue(tx, account)
+	if value == nil {
+		return p, false, nil
+	}
+	p, err = decodePending(account, value)
+	return p, true, err
+}
+
+func decodePending(account string, value []byte) (PendingAccount, error) {
+	p := PendingAccount{Account: account}
+	if err := decodeFramed(framePending, []byte(account), value, &p); err != nil {
+		return p, damage("pending account %q: %w", account, err)
+	}
+	return p, nil
+}
+
+// eachPending hands the pending accounts to fn, ascending.
+func eachPending(tx *bolt.Tx, fn func(PendingAccount) error) error {
+	b := tx.Bucket(pendingBucket)
+	if b == nil {
+		return nil
+	}
+	return b.ForEach(func(name, value []byte) error {
+		p, err := decodePending(string(name), value)
+		if err != nil {
+			return err
+		}
+		return fn(p)
+	})
+}
+
+// checkPending checks the rows of pending accounts.
+func checkPending(tx *bolt.Tx, most int) (problems []error) {
+	b := tx.Bucket(pendingBucket)
+	if b == nil {
+		return nil
+	}
+	_ = b.ForEach(func(name, value []byte) error {
+		if _, err := decodePending(string(name), value); err != nil {
+			problems = append(problems, err)
+		}
+		if accountBucket(tx, string(name)) != nil {
+			problems = append(problems, fmt.Errorf("account %q is here and still to be taken over", name))
+		}
+		if len(problems) >= most {
+			return errEnough
+		}
+		return nil
+	})
+	return problems
+}
+
+// notePending notes in an empty store which accounts are to be taken over.
+func notePending(ctx context.Context, tx *bolt.Tx, accounts []PendingAccount) error {
+	pending, err := tx.CreateBucket(pendingBucket)
 	if err != nil {
 		return err
 	}
-	members, err := part(b, membersBucket)
-	if err != nil {
-		return err
-	}
-	pending, err := tx.CreateBucketIfNotExists(pendingBucket)
-	if err != nil {
-		return err
-	}
-	members.FillPercent = 1 // in order
+	pending.FillPercent = 1 // in order
 	for _, a := range accounts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		a.Here, a.Partition = false, partitionKey(p)
-		if err := addPending(tx, members, pending, a); err != nil {
+		if err := store.CheckAccountName(a.Account); err != nil {
 			return fmt.Errorf("account %q: %w", a.Account, err)
+		}
+		payload, err := store.EncodeRow(a)
+		if err != nil {
+			return err
+		}
+		if err := pending.Put([]byte(a.Account), frame(nil, framePending, []byte(a.Account), payload)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// addPending notes one account that is still to come in.
-func addPending(tx *bolt.Tx, members, pending *bolt.Bucket, a PendingAccount) error {
-	if err := store.CheckAccountName(a.Account); err != nil {
-		return err
-	}
-	if accountBucket(tx, a.Account) != nil || pending.Get([]byte(a.Account)) != nil {
-		return store.ErrPartition
-	}
-	if err := putMember(members, a.Account); err != nil {
-		return err
-	}
-	return writePending(pending, a)
+// Incoming is an account on its way in. Not safe for concurrent use.
+type Incoming struct {
+	// From says where the account comes from.
+	From PendingAccount
+
+	file   *file
+	puts   []Value
+	index  [][]byte // keys of featureindex
+	size   int
+	staged bool // some of it is in arrivingBucket
 }
 
-// TakeOverState brings in the state of an account of p that BeginTakeOver noted. It
-// does nothing if that has happened already. bring adds the state to its argument,
-// with Entry of RedoLog and with the manifest and the records of the checkpoint, and
-// returns the account's progress, in which Pending says what is still to come; it
-// should call Flush now and then.
-//
-// It may be interrupted at any point and called again, also by several at once, of
-// which one brings it in and the others wait for that. ErrNotFound if p has no such
-// account, ErrStale if p was dropped or taken over anew meanwhile, ErrChunk if what
-// was brought does not make the account.
-func (s *Store) TakeOverState(p store.Partition, account string, bring func(*Incoming) (Progress, error)) error {
-	return s.takeOver("state", p, account, func() error { return s.takeOverState(p, account, bring) })
-}
-
-func (s *Store) takeOverState(p store.Partition, account string, bring func(*Incoming) (Progress, error)) (err error) {
-	f, from, ok, err := s.pendingAccount(p, account)
-	if err != nil || !ok || from.Here {
-		return err
-	}
-	in := &Incoming{file: f, From: from}
-	defer func() {
-		if err != nil && in.staged { // what is left after all goes at the next Open
-			if undone := f.update(func(tx *bolt.Tx) error { return in.unstage(tx) }); !f.dropped.Load() {
-				err = errors.Join(err, undone)
-			}
+// TakeOver brings in an account that BeginPartition noted. It does nothing if that has happened
+// already. bring adds to its argument what AccountView.Each gave elsewhere. All of it counts at
+// once, or nothing does: it may be interrupted at any point and called again, but not twice at a
+// time for one account. ErrNotFound if there is no such account, ErrChunk if what was brought
+// does not make the account.
+func (s *Store) TakeOver(account string, bring func(*Incoming) error) (err error) {
+	defer wrap(&err, "taking over account %q into store %s", account, s.path)
+	in := &Incoming{file: s.file}
+	here := false
+	err = s.file.view(func(tx *bolt.Tx) (err error) {
+		var pending bool
+		if in.From, pending, err = readPending(tx, account); err != nil || pending {
+			return err
 		}
-	}()
-	progress, err := bring(in)
-	if err != nil {
+		if here = accountBucket(tx, account) != nil; !here {
+			return store.ErrNotFound
+		}
+		return nil
+	})
+	if err != nil || here {
 		return err
+	}
+	if err := bring(in); err != nil {
+		return err // what is left goes at the next try, or the next Open
 	}
 	if in.staged {
 		// The bucket is moved in a transaction that does nothing else to it.
@@ -117,65 +156,150 @@ func (s *Store) takeOverState(p store.Partition, account string, bring func(*Inc
 			return err
 		}
 	}
-	if err := s.o.step("state"); err != nil {
+	if err := s.o.step("arrive"); err != nil {
 		return err
 	}
-	s.forget(account)
-	return in.overtaken(f.updateInGroup(in.size, func(tx *bolt.Tx) error { return in.arrive(tx, progress) }))
+	return s.file.updateInGroup(in.size, in.arrive)
 }
 
-// TakeOverLogs brings in what TakeOverState did not, which must have come in: the
-// journal, the lessons, the features, their names and the saved states that a
-// replay begins with, below what was committed meanwhile. bring adds them to its
-// argument. Else it is like TakeOverState; commits to the account may go on
-// meanwhile.
-func (s *Store) TakeOverLogs(p store.Partition, account string, bring func(*Incoming) error) error {
-	return s.takeOver("logs", p, account, func() error { return s.takeOverLogs(p, account, bring) })
-}
-
-func (s *Store) takeOverLogs(p store.Partition, account string, bring func(*Incoming) error) error {
-	f, from, ok, err := s.pendingAccount(p, account)
-	if err != nil || !ok {
-		return err
-	}
-	in := &Incoming{file: f, From: from}
-	_, err = f.viewAccount(account, func(_ *bolt.Bucket, at Progress) error {
-		if at.Pending == nil {
-			return damage("pending, and all there")
+// Put adds a value, of which it keeps nothing, and writes what was added if that has become
+// much, so that it does not all have to be in memory.
+func (in *Incoming) Put(v Value) error {
+	all := slices.Concat(v.Bucket, v.Within, v.Key, v.Content)
+	cut := func(n int) (part []byte) { part, all = all[:n:n], all[n:]; return part }
+	kept := Value{cut(len(v.Bucket)), cut(len(v.Within)), cut(len(v.Key)), all}
+	if bytes.Equal(v.Bucket, featuresBucket) {
+		if len(v.Content) < frameSize+len(store.MessageKey{}) {
+			return fmt.Errorf("%w: a record of features is malformed", store.ErrChunk)
 		}
-		in.Missing = at.Pending
+		in.index = append(in.index, indexKey(store.MessageKey(v.Content[frameSize:]), kept.Key))
+	}
+	in.puts = append(in.puts, kept)
+	if in.size += len(v.Bucket) + len(v.Within) + len(v.Key) + len(v.Content); in.size < in.file.o.Hooks.Incoming {
 		return nil
+	}
+	return in.stage()
+}
+
+// stage writes what has come in of a large account to arrivingBucket.
+func (in *Incoming) stage() error {
+	if err := in.file.o.step("stage"); err != nil {
+		return err
+	}
+	name := []byte(in.From.Account)
+	err := in.file.update(func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(arrivingBucket)
+		if err != nil {
+			return err
+		}
+		if !in.staged && b.Bucket(name) != nil { // of a try that came to no end
+			if err := b.DeleteBucket(name); err != nil {
+				return err
+			}
+		}
+		account := b.Bucket(name)
+		if account == nil {
+			if account, err = createAccount(b, in.From.Account); err != nil {
+				return err
+			}
+		}
+		return in.flush(account)
 	})
 	if err != nil {
 		return err
 	}
-	if err := bring(in); err != nil {
-		return err
-	}
-	if err := s.o.step("complete"); err != nil {
-		return err
-	}
-	return in.overtaken(f.updateInGroup(in.size, in.complete))
+	in.staged = true
+	clear(in.puts)
+	in.puts, in.index, in.size = in.puts[:0], nil, 0
+	return nil
 }
 
-// takeOver runs do unless it is running for the same account; then it waits for
-// that.
-func (s *Store) takeOver(what string, p store.Partition, account string, do func() error) (err error) {
-	defer wrap(&err, "taking over the %s of account %q of %v into store %s", what, account, p, s.path)
-	_, err, _ = s.arriving.Do(what+"\x00"+string(partitionKey(p))+"\x00"+account, func() (any, error) { return nil, do() })
-	return err
-}
-
-// pendingAccount returns an account of p that has not all come in, and the file that it is in;
-// ok is false if it has.
-func (s *Store) pendingAccount(p store.Partition, account string) (f *file, from PendingAccount, ok bool, err error) {
-	f = s.fileOf(p)
-	err = f.view(func(tx *bolt.Tx) (err error) {
-		if !isMember(tx, p, account) {
-			return store.ErrNotFound
+// flush writes what was added into the account's buckets.
+func (in *Incoming) flush(account *bolt.Bucket) error {
+	var b *bolt.Bucket
+	var last Value
+	for i, v := range in.puts {
+		if i == 0 || !bytes.Equal(v.Bucket, last.Bucket) || !bytes.Equal(v.Within, last.Within) {
+			b, last = account, v
+			for _, name := range [][]byte{v.Bucket, v.Within} {
+				if len(name) == 0 {
+					continue
+				}
+				var err error
+				if b, err = b.CreateBucketIfNotExists(name); err != nil {
+					return err
+				}
+				b.FillPercent = 1 // they come in order
+			}
 		}
-		from, ok, err = readPending(tx, account)
+		if err := b.Put(v.Key, v.Content); err != nil {
+			return err
+		}
+	}
+	index, err := part(account, indexBucket)
+	if err != nil {
 		return err
-	})
-	return f, from, ok, err
+	}
+	slices.SortFunc(in.index, bytes.Compare)
+	for _, key := range in.index {
+		if err := index.Put(key, frame(nil, frameIndex, key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrive makes the account one of the store's.
+func (in *Incoming) arrive(tx *bolt.Tx) error {
+	accounts, name := tx.Bucket(accountsBucket), []byte(in.From.Account)
+	if in.staged {
+		if err := tx.MoveBucket(name, tx.Bucket(arrivingBucket), accounts); err != nil {
+			return err
+		}
+	} else {
+		account, err := createAccount(accounts, in.From.Account)
+		if err != nil {
+			return err
+		}
+		if err := in.flush(account); err != nil {
+			return err
+		}
+	}
+	if err := in.check(accounts.Bucket(name)); err != nil {
+		return fmt.Errorf("%w: %s", store.ErrChunk, err.Error()) // the content is wrong, not this store
+	}
+	return tx.Bucket(pendingBucket).Delete(name)
+}
+
+// check demands that the account is whole, and the one that was noted.
+func (in *Incoming) check(account *bolt.Bucket) error {
+	p, err := readProgress(account)
+	if err != nil {
+		return err
+	}
+	if p.Commit != in.From.Commit || p.Mark() != in.From.Sum {
+		return fmt.Errorf("it is as of commit %d, not %d", p.Commit, in.From.Commit)
+	}
+	if problems := checkAccountFrames(account, in.From.Account); len(problems) > 0 {
+		return problems[0]
+	}
+	for _, log := range []struct {
+		name       []byte
+		first, end uint64
+	}{{redoBucket, p.Checkpoint.Commit + 1, p.Commit + 1}, {journalBucket, p.Base.Journal, p.Journal}, {lessonsBucket, p.LessonBase().Lesson, p.Lesson}} {
+		if err := verifyNumbers(account, log.name, log.first, log.end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Mark is Sum, and another number as long as features are due to go: these may go without a
+// commit, after a Rewrite. Two files that have an account with equal Commit and Mark have the
+// same of it.
+func (p Progress) Mark() uint64 {
+	if p.Base.Generation == 0 || p.Swept > p.Base.Commit {
+		return p.Sum
+	}
+	return sumOf(p.Sum, p.Swept)
 }

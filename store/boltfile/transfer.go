@@ -5,7 +5,6 @@ package boltfile
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -14,9 +13,8 @@ import (
 
 // CopyAccount makes a store at path, in the place of what is there, that holds the
 // account alone, as of its last commit, while others go on committing, and returns
-// the digests of the account there. An account of a partition belongs to none in
-// the copy. ErrNotFound if there is no such account, ErrPending if its logs have not
-// come in yet.
+// the digests of the account there. ErrNotFound if there is no such account, ErrPending if it
+// is still to be taken over.
 func (s *Store) CopyAccount(account, path string) (model, state string, err error) {
 	defer func() { err = plain(err) }()
 	if err := s.o.step("export"); err != nil {
@@ -30,23 +28,11 @@ func (s *Store) CopyAccount(account, path string) (model, state string, err erro
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	err = s.viewAccountAtLength(account, func(b *bolt.Bucket, p Progress) error {
-		if p.Pending != nil {
-			return store.ErrPending
-		}
-		if err := db.Update(func(tx *bolt.Tx) error { return writeSchema(tx, schemaOfOneFile) }); err != nil {
+	err = s.viewAccountLong(account, func(b *bolt.Bucket, _ Progress) error {
+		if err := db.Update(func(tx *bolt.Tx) error { return writeSchema(tx) }); err != nil {
 			return err
 		}
-		if err := copyBucket(context.Background(), s.o, db, [][]byte{accountsBucket, []byte(account)}, b); err != nil {
-			return err
-		}
-		if p.Partition == nil {
-			return nil
-		}
-		return db.Update(func(tx *bolt.Tx) error {
-			p.Partition = nil // which does not come with it
-			return writeProgress(accountBucket(tx, account), p)
-		})
+		return copyBucket(context.Background(), s.o, db, [][]byte{accountsBucket, []byte(account)}, b)
 	})
 	if err != nil {
 		return "", "", err
@@ -88,19 +74,17 @@ func digestOf(account *bolt.Bucket) (model, state string, err error) {
 
 // AddAccount adds an account of another store, which has the given digests, under
 // the name as, in a transaction that brings all of it or nothing. ErrExists if there
-// is such an account, unless it is to be replaced; ErrPartition if that one belongs
-// to a partition. The account is then Restored.
+// is such an account, unless it is to be replaced; ErrPartition if the file is that of a
+// partition. The account is then Restored.
 func (s *Store) AddAccount(from *Store, account, model, state, as string, replace bool) (err error) {
 	defer func() { err = plain(err); wrap(&err, "importing account %q into store %s", as, s.path) }()
 	if err := store.CheckAccountName(as); err != nil {
 		return err
 	}
-	release, err := s.claim(s.root, nil, []string{as})
-	if err != nil {
+	if err := s.demand(false); err != nil {
 		return err
 	}
-	defer release()
-	err = s.root.update(func(tx *bolt.Tx) error {
+	err = s.file.update(func(tx *bolt.Tx) error {
 		if err := mayImport(tx, as, replace); err != nil {
 			return err
 		}
@@ -115,14 +99,14 @@ func (s *Store) AddAccount(from *Store, account, model, state, as string, replac
 	}
 	defer func() {
 		if err != nil { // what is left after all goes at the next Open
-			err = errors.Join(err, s.root.update(clearImport))
+			err = errors.Join(err, s.file.update(clearImport))
 		}
 	}()
 	if err := s.copyImport(from, account, model, state, as); err != nil {
 		return err
 	}
 	s.forget(as)
-	return s.root.update(func(tx *bolt.Tx) error { return placeImport(tx, as, replace) })
+	return s.file.update(func(tx *bolt.Tx) error { return placeImport(tx, as, replace) })
 }
 
 // placeImport puts the account that was copied in its place.
@@ -144,24 +128,8 @@ func placeImport(tx *bolt.Tx, as string, replace bool) error {
 
 // mayImport says why an account of that name cannot come in, or nil.
 func mayImport(tx *bolt.Tx, as string, replace bool) error {
-	if pendingValue(tx, as) != nil {
-		return fmt.Errorf("%w: it is being taken over", store.ErrPartition)
-	}
-	there := accountBucket(tx, as)
-	if there == nil {
-		return nil
-	}
-	if !replace {
+	if accountBucket(tx, as) != nil && !replace {
 		return store.ErrExists
-	}
-	p, err := readProgress(there)
-	switch {
-	case errors.Is(err, store.ErrDamaged):
-		return nil // so much the better that it is replaced
-	case err != nil:
-		return err
-	case p.Partition != nil:
-		return fmt.Errorf("%w: it belongs to %s, which it is made from", store.ErrPartition, describeKey(p.Partition))
 	}
 	return nil
 }
@@ -181,7 +149,7 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 		return err
 	}
 	err := from.viewAccount(account, func(b *bolt.Bucket, _ Progress) error {
-		f := s.root
+		f := s.file
 		f.writing.Lock()
 		defer f.writing.Unlock()
 		f.open.RLock()
@@ -191,7 +159,7 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 	if err != nil {
 		return err
 	}
-	err = s.root.view(func(tx *bolt.Tx) error {
+	err = s.file.view(func(tx *bolt.Tx) error {
 		isModel, isState, err := checkCopy(tx.Bucket(importingBucket).Bucket(name), as)
 		if err != nil {
 			return err
@@ -204,7 +172,7 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 	if err != nil {
 		return err
 	}
-	err = s.root.update(func(tx *bolt.Tx) error { return setRestored(tx.Bucket(importingBucket).Bucket(name)) })
+	err = s.file.update(func(tx *bolt.Tx) error { return setRestored(tx.Bucket(importingBucket).Bucket(name)) })
 	if err != nil {
 		return err
 	}
@@ -215,12 +183,6 @@ func (s *Store) copyImport(from *Store, account, model, state, as string) error 
 func (s *Store) forget(account string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop(account)
-}
-
-// drop is forget for those who have the lock.
-func (s *Store) drop(account string) {
-	delete(s.homes, account)
 	delete(s.kept, account)
 	delete(s.tried, account)
 	delete(s.vocabularies, account)

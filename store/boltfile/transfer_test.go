@@ -37,7 +37,7 @@ func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {
 		if got := storetest.DigestsOf(t, s); got != want {
 			t.Errorf("digests were\n%s are\n%s", want, got)
 		}
-		if err := s.root.view(func(tx *bolt.Tx) error {
+		if err := s.file.view(func(tx *bolt.Tx) error {
 			if tx.Bucket(importingBucket) != nil {
 				t.Errorf("broken at %q something is left", at)
 			}
@@ -75,7 +75,7 @@ func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openTest(t, path, testOptions())
-	if err := s.root.view(func(tx *bolt.Tx) error {
+	if err := s.file.view(func(tx *bolt.Tx) error {
 		if tx.Bucket(importingBucket) != nil {
 			t.Error("half an account is still there")
 		}

@@ -26,7 +26,6 @@ type keptMessages struct {
 // or else the new checkpoint.
 func (s *Store) promote(p *Progress, before SavedState, a *store.Account) bool {
 	switch {
-	case p.Pending != nil: // what is to come belongs where it came from
 	case p.NextBase.Generation == 0:
 		p.NextBase = p.Checkpoint
 	case p.NextBase.reached(a) || a.Entries == 0 && p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
@@ -85,7 +84,7 @@ func (p Progress) names(generation uint64) bool {
 // must find then what the live run found; or while a lesson is kept of it. Of
 // several versions before the base the last stays.
 func (s *Store) sweep(name string, account *bolt.Bucket, p *Progress, most int) error {
-	if p.Base.Generation == 0 || p.Pending != nil {
+	if p.Base.Generation == 0 {
 		return nil
 	}
 	for _, log := range []struct {

@@ -4,12 +4,10 @@ package boltfile
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -42,7 +40,7 @@ type AccountReport struct {
 // better use for more.
 const mostProblems = 100
 
-// Verify reads the whole store, each file as of its last commit, and checks its structure,
+// Verify reads the whole store, as of its last commit, and checks its structure,
 // every checksum, that every row decodes, that no number is missing from a log,
 // that features and their index agree, and that each state loads and survives
 // being written again. It takes as long as reading the file does. The error is
@@ -50,23 +48,11 @@ const mostProblems = 100
 // is done it soon ends with ctx's error.
 func (s *Store) Verify(ctx context.Context) (report Report, err error) {
 	defer wrap(&err, "verifying store %s", s.path)
-	_, report.Problems = s.Lost()
-	for _, f := range *s.files.Load() {
-		err := f.verify(ctx, &report)
-		switch {
-		case errors.Is(err, store.ErrDamaged):
-			report.Problems = append(report.Problems, fmt.Errorf("%s: %w", f.path, err))
-		case err != nil && !f.dropped.Load():
-			return report, err
-		}
+	err = s.file.verify(ctx, &report)
+	if errors.Is(err, store.ErrDamaged) {
+		report.Problems, err = append(report.Problems, err), nil
 	}
-	slices.SortStableFunc(report.Accounts, func(a, b AccountReport) int { return cmp.Compare(a.Name, b.Name) })
-	for i := range max(0, len(report.Accounts)-1) {
-		if name := report.Accounts[i].Name; name == report.Accounts[i+1].Name {
-			report.Problems = append(report.Problems, fmt.Errorf("account %q is in two files", name))
-		}
-	}
-	return report, nil
+	return report, err
 }
 
 // verify is Verify for one file. What it finds ends the use of the file.
@@ -97,7 +83,7 @@ func verifyContent(ctx context.Context, tx *bolt.Tx, report *Report) (problems [
 	if err := checkSchema(tx); err != nil {
 		return nil, err
 	}
-	problems = append(checkFrames(ctx, tx, mostProblems), verifyMembers(tx)...)
+	problems = checkFrames(ctx, tx, mostProblems)
 	accounts := tx.Bucket(accountsBucket)
 	err = accounts.ForEachBucket(func(name []byte) error {
 		r, found := verifyAccount(ctx, accounts.Bucket(name))
@@ -120,10 +106,7 @@ func checkFrames(ctx context.Context, tx *bolt.Tx, most int) (problems []error) 
 	if err := checkScrub(tx); err != nil {
 		problems = append(problems, err)
 	}
-	if _, _, err := readList(tx); err != nil {
-		problems = append(problems, err)
-	}
-	if problems = append(problems, checkPartitions(tx, most)...); len(problems) >= most {
+	if problems = append(problems, checkPartition(tx, most)...); len(problems) >= most {
 		return problems[:most]
 	}
 	accounts := tx.Bucket(accountsBucket)
@@ -174,7 +157,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		found("%w", err)
 	}
 	for _, of := range p.Saved() {
-		if of.Generation == 0 || p.Awaits(*of) {
+		if of.Generation == 0 {
 			continue
 		}
 		if err := readSaved(account, of.Generation, func([]byte) error { return nil }); err != nil {
@@ -197,20 +180,13 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 			problems = append(problems, err)
 		}
 	}
-	journal, lessons := p.Base.Journal, p.LessonBase().Lesson
-	if p.Pending != nil {
-		journal, lessons = p.Pending.Journal, p.Pending.Lesson
-	}
-	note(verifyNumbers(account, journalBucket, journal, p.Journal))
-	note(verifyNumbers(account, lessonsBucket, lessons, p.Lesson))
+	note(verifyNumbers(account, journalBucket, p.Base.Journal, p.Journal))
+	note(verifyNumbers(account, lessonsBucket, p.LessonBase().Lesson, p.Lesson))
 	note(verifyLessons(ctx, account))
 	note(verifyFeatures(ctx, account, p))
 	note(verifyVocabulary(account))
 	note(verifyNames(account, p))
 	for _, of := range p.Saved()[1:] {
-		if p.Awaits(*of) {
-			continue
-		}
 		_, err := checked(loadSaved(account, *of))
 		note(err)
 	}

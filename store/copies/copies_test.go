@@ -27,9 +27,7 @@ func newSite(t testing.TB) site {
 	s := site{path: filepath.Join(t.TempDir(), "state", "hinged.db")}
 	st := store.NewState()
 	s.commit(t, st, func() store.Batch {
-		x := model.Vector{{Index: 4711, Value: 1}}
-		st.Weights.Add(-3, x)
-		st.TouchWeights(x)
+		st.SetWeights(model.Vector{{Index: 4711, Value: -3}})
 		key := store.MessageKey{1}
 		return store.Batch{
 			Journal: [][]byte{{1}}, Features: []store.FeatureRecord{{Key: key, Data: []byte("features"), Names: []byte("names")}},
@@ -108,7 +106,7 @@ func (o opened) with(fn func(*boltfile.Store) error) error {
 }
 
 func (o opened) Backup(ctx context.Context, w io.Writer) error {
-	return o.with(func(s *boltfile.Store) error { _, err := s.Backup(ctx, w); return err })
+	return o.with(func(s *boltfile.Store) error { _, err := s.Backup(w); return err })
 }
 
 func (o opened) Export(_ context.Context, account string, w io.Writer) error {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package copies takes copies of what a store holds, and brings them back:
-// backups of the whole store, exports of one account.
+// backups of the store, exports of one account.
 //
 // Data flow: a Source (the running daemon, or the store itself) → a draft under
 // a temporary name → checked by reading it as a store → its own name, or
@@ -58,13 +58,13 @@ func check(ctx context.Context, path string) ([]Account, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, notOne := s.PartitionInfo()
 	report, err := s.Verify(ctx)
-	alone, aloneErr := s.Alone()
-	if err = errors.Join(err, aloneErr, s.Close()); err != nil {
+	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
-	if !alone {
-		return nil, errors.New("it is one of several files of a store, without the others; hinged backup makes one file of all of them")
+	if notOne == nil {
+		return nil, errors.New("it is the file of a partition of Kafka")
 	}
 	if !report.OK() {
 		return nil, report.Problems[0]
@@ -87,17 +87,4 @@ func (p patient) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return p.r.Read(b)
-}
-
-// patientWriter ends writing when ctx is done.
-type patientWriter struct {
-	ctx context.Context // of one copy
-	w   io.Writer
-}
-
-func (p patientWriter) Write(b []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return p.w.Write(b)
 }

@@ -68,7 +68,7 @@ func TestKilledWhileImportingTheAccountIsOldOrNew(t *testing.T) {
 	}
 	before := storetest.DigestsOf(t, s)
 	var backup strings.Builder
-	if _, err := s.Backup(context.Background(), &backup); err != nil {
+	if _, err := s.Backup(&backup); err != nil {
 		t.Fatal(err)
 	}
 	path := s.Path()

@@ -174,7 +174,7 @@ func TestCopiesThatImportAndBackupMakeAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := st.Copies(); err != nil || !slices.Equal(all, []string{done.Aside, d.Name()}) {
+	if all, err := boltfile.Copies(s.path); err != nil || !slices.Equal(all, []string{done.Aside, d.Name()}) {
 		t.Errorf("Copies = %q, %v; want %s and %s", all, err, done.Aside, d.Name())
 	}
 	if err := d.drop(); err != nil {

@@ -57,24 +57,6 @@ func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (out 
 	return out, nil
 }
 
-// gather writes a store that has files of partitions beside it to a draft, as one file, and
-// reports whether file is one. What cannot be opened is none; whoever checks it says why.
-func gather(ctx context.Context, file string, d *draft) (gathered bool, err error) {
-	if file == Standard {
-		return false, nil
-	}
-	s, err := boltfile.OpenReadOnly(file, boltfile.Options{})
-	if err != nil {
-		return false, nil
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if alone, err := s.Alone(); err != nil || alone {
-		return false, err
-	}
-	_, err = s.Backup(ctx, patientWriter{ctx, d})
-	return true, err
-}
-
 // receive copies the store in file, or in what stdin gives if that is Standard, to a draft beside
 // the store at storePath, and checks it. The draft is the caller's to drop, and to close before it is written to as a store. ErrUnsound and
 // store.ErrNewer say what is wrong with the file.
@@ -95,14 +77,8 @@ func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *d
 			err = errors.Join(err, d.drop())
 		}
 	}()
-	gathered, err := gather(ctx, file, d)
-	if err != nil {
+	if _, err := io.Copy(d, patient{ctx, in}); err != nil {
 		return d, nil, err
-	}
-	if !gathered {
-		if _, err := io.Copy(d, patient{ctx, in}); err != nil {
-			return d, nil, err
-		}
 	}
 	if err := d.Sync(); err != nil {
 		return d, nil, err

@@ -158,12 +158,12 @@ func (r Rotation) clear() error {
 // room refuses a backup that would fill the disk: the store needs room to go on. Each
 // backup may be as large as the store, and as much is to be left.
 func (r Rotation) room(storePath string) error {
-	size, err := boltfile.SizeAt(storePath)
+	info, err := os.Stat(storePath)
 	if err != nil {
 		return err
 	}
 	free, known := freeBytes(r.Dir)
-	if need := 2 * uint64(size); known && free < need {
+	if need := 2 * uint64(info.Size()); known && free < need {
 		return fmt.Errorf("%w: a backup needs %d MB free below %s, and %d MB are", store.ErrNoSpace, need>>20+1, r.Dir, free>>20)
 	}
 	return nil

@@ -3,12 +3,17 @@
 package snapshot
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/hinged/hinged/store"
@@ -40,29 +45,12 @@ const MaxChunk = 900_000
 // not compress comes out a little larger.
 const chunkContent = 880_000
 
-// A chunk holds, after a byte that says so, items one after another:
-//
-//	kind byte, uvarint a, uvarint b, uvarint n, n bytes of content
-//
-// a and b say which item of its kind it is. An item that is larger than a chunk
-// goes on in the next one of the list, which begins with the same a and b, with
-// contFlag set in the kind, and with the number of bytes that are left of it.
-const (
-	chunkVersion byte = 1
-	contFlag     byte = 0x80
+// cutEvery is how many bytes a chunk has on average. Where an item ends a chunk depends on that
+// item alone, so that what grew at its end, or lost its beginning, has the same chunks in between.
+const cutEvery = 48_000
 
-	itemHead     byte = 'h' // accountHead, at the end of the last chunk of a state
-	itemManifest byte = 's' // of snapshot a
-	itemRecord   byte = 'c' // number b of snapshot a
-	itemRedo     byte = 'r' // of commit a
-	itemJournal  byte = 'j' // number a
-	itemLesson   byte = 'l' // number a
-	itemFeatures byte = 'f' // number b of commit a
-	itemNames    byte = 'n' // of those features
-	itemAccount  byte = 'a' // accountRef, of a manifest
-)
-
-// chunker cuts items into chunks. It holds one chunk at a time.
+// chunker cuts a sequence of items into chunks. An item is some fields, each after its length in
+// 4 bytes; one may go on in the next chunk. It holds one chunk at a time.
 type chunker struct {
 	put     func(ChunkID, []byte) error
 	known   map[ChunkID]struct{} // need not be put
@@ -84,32 +72,35 @@ func newChunker(put func(ChunkID, []byte) error) (*chunker, error) {
 	return &chunker{put: put, known: map[ChunkID]struct{}{}, encoder: encoder, content: make([]byte, 0, chunkContent)}, nil
 }
 
-// item appends an item, in a chunk of its own if it does not fit into this one.
-func (c *chunker) item(kind byte, a, b uint64, content []byte) error {
-	const header = 2 + 3*binary.MaxVarintLen64
-	if len(c.content)+header+len(content) > chunkContent {
-		if err := c.cut(); err != nil {
+// item appends an item.
+func (c *chunker) item(fields ...[]byte) error {
+	size := 0
+	for _, field := range fields {
+		size += len(field)
+		if err := c.write(binary.BigEndian.AppendUint32(nil, uint32(len(field)))); err != nil {
+			return err
+		}
+		if err := c.write(field); err != nil {
 			return err
 		}
 	}
-	for {
-		if len(c.content) == 0 {
-			c.content = append(c.content, chunkVersion)
-		}
-		c.content = append(c.content, kind)
-		c.content = binary.AppendUvarint(c.content, a)
-		c.content = binary.AppendUvarint(c.content, b)
-		c.content = binary.AppendUvarint(c.content, uint64(len(content)))
-		piece := min(len(content), chunkContent-len(c.content))
-		c.content = append(c.content, content[:piece]...)
-		if content = content[piece:]; len(content) == 0 {
-			return nil
-		}
-		if err := c.cut(); err != nil {
-			return err
-		}
-		kind |= contFlag
+	if xxhash.Sum64(fields[len(fields)-1])%cutEvery < uint64(size) {
+		return c.cut()
 	}
+	return nil
+}
+
+func (c *chunker) write(b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), chunkContent-len(c.content))
+		c.content = append(c.content, b[:n]...)
+		if b = b[n:]; len(c.content) == chunkContent {
+			if err := c.cut(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // cut ends the chunk begun, if there is one.
@@ -133,11 +124,12 @@ func (c *chunker) cut() error {
 	return nil
 }
 
-// take returns the IDs of the chunks cut since it was last called.
-func (c *chunker) take() []ChunkID {
+// end ends the sequence of items and returns the IDs of its chunks.
+func (c *chunker) end() ([]ChunkID, error) {
+	err := c.cut()
 	ids := c.cutIDs
 	c.cutIDs = nil
-	return ids
+	return ids, err
 }
 
 // unpacking decodes chunks. It may be used by several goroutines.
@@ -167,90 +159,74 @@ func Unpack(id ChunkID, packed, dst []byte) ([]byte, error) {
 	return content, nil
 }
 
-// chunkReader reads the items of a list of chunks in order.
+// chunkReader reads what a list of chunks holds, in order.
 type chunkReader struct {
 	get     func(ChunkID) ([]byte, error)
-	content []byte // room for one chunk
-	// Of an item that goes on in the next chunk: the item, what was read of it, and
-	// how many bytes are left.
-	of     chunkItem
-	joined []byte
-	left   uint64
-	// amid: what begins in a chunk that was not read is left out.
-	amid bool
+	ids     []ChunkID // those that are left
+	content []byte    // room for one chunk
+	rest    []byte    // of it
+	failed  error     // why a chunk could not be read
 }
 
-// chunkItem is one item. Its content is valid until the next one.
-type chunkItem struct {
-	kind    byte
-	a, b    uint64
-	content []byte
+func (r *chunkReader) Read(p []byte) (n int, err error) {
+	for len(r.rest) == 0 {
+		if len(r.ids) == 0 {
+			return 0, io.EOF
+		}
+		id := r.ids[0]
+		packed, err := r.get(id)
+		if err != nil {
+			r.failed = fmt.Errorf("chunk %v: %w", id, err)
+			return 0, r.failed
+		}
+		if r.content, r.failed = Unpack(id, packed, r.content); r.failed != nil {
+			return 0, r.failed
+		}
+		r.ids, r.rest = r.ids[1:], r.content
+	}
+	n = copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
 }
 
-// read hands the items of one chunk to fn.
-func (r *chunkReader) read(id ChunkID, fn func(chunkItem) error) error {
-	packed, err := r.get(id)
-	if err != nil {
-		return fmt.Errorf("chunk %v: %w", id, err)
-	}
-	if r.content, err = Unpack(id, packed, r.content); err != nil {
-		return err
-	}
-	if err := r.items(r.content, fn); err != nil {
-		return fmt.Errorf("chunk %v: %w", id, err)
-	}
-	return nil
+// eachItem hands the items of some chunks to fn, each with so many fields, which are valid until
+// fn returns. ErrChunk if they end within one.
+func eachItem(get func(ChunkID) ([]byte, error), ids []ChunkID, fields int, fn func([][]byte) error) error {
+	r := chunkReader{get: get, ids: ids}
+	err := items(&r, fields, fn)
+	return cmp.Or(r.failed, err) // which may look like an end
 }
 
-var errChunkShort = fmt.Errorf("%w: it ends within an item", store.ErrChunk)
-
-func (r *chunkReader) items(content []byte, fn func(chunkItem) error) error {
-	if len(content) == 0 || content[0] != chunkVersion {
-		return fmt.Errorf("%w: its format is unknown to this version", store.ErrChunk)
-	}
-	for rest := content[1:]; len(rest) > 0; {
-		kind := rest[0]
-		rest = rest[1:]
-		var numbers [3]uint64
-		for i := range numbers {
-			n, size := binary.Uvarint(rest)
-			if size <= 0 {
-				return errChunkShort
-			}
-			numbers[i], rest = n, rest[size:]
+func items(from io.Reader, fields int, fn func([][]byte) error) error {
+	r := bufio.NewReader(from)
+	room, item := make([]bytes.Buffer, fields), make([][]byte, fields)
+	for {
+		if _, err := r.Peek(1); errors.Is(err, io.EOF) {
+			return nil
 		}
-		size := numbers[2]
-		here := min(size, uint64(len(rest)))
-		it := chunkItem{kind &^ contFlag, numbers[0], numbers[1], rest[:here]}
-		rest = rest[here:]
-		goesOn := kind&contFlag != 0
-		switch {
-		case goesOn && r.amid && r.left == 0:
-			continue
-		case goesOn != (r.left > 0), goesOn && (it.kind != r.of.kind || it.a != r.of.a || it.b != r.of.b || size != r.left):
-			return fmt.Errorf("%w: it does not go on with the item that the one before ends with", store.ErrChunk)
-		}
-		if goesOn || here < size {
-			if !goesOn {
-				r.of, r.joined = it, r.joined[:0]
+		for i := range item {
+			room[i].Reset()
+			err := field(r, &room[i])
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("%w: it ends within an item", store.ErrChunk)
 			}
-			r.joined = append(r.joined, it.content...)
-			if r.left = size - here; r.left > 0 {
-				continue // and rest is empty
+			if err != nil {
+				return err
 			}
-			it.content = r.joined
+			item[i] = room[i].Bytes()
 		}
-		if err := fn(it); err != nil {
+		if err := fn(item); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// end reports whether the last item was whole.
-func (r *chunkReader) end() error {
-	if r.left > 0 {
-		return errChunkShort
+// field reads one field, and takes no more memory than there is content.
+func field(r io.Reader, into *bytes.Buffer) error {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return err
 	}
-	return nil
+	_, err := io.CopyN(into, r, int64(binary.BigEndian.Uint32(size[:])))
+	return err
 }

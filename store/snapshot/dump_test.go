@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
@@ -29,16 +28,14 @@ func mailOf(t testing.TB, s *boltfile.Store, account string, st *store.State, ne
 	known := st.Weights.Sorted()
 	for range messages {
 		b := storetest.LearntBatch(r, st, known)
-		for _, data := range [][]byte{b.Features[0].Data, b.Journal[0]} {
-			for j := range data {
-				data[j] = byte(r.Uint32())
-			}
+		for j := range b.Journal[0] {
+			b.Journal[0][j] = byte(r.Uint32())
 		}
 		if r.IntN(2) == 0 {
 			b.Lessons = nil
 		}
 		*next++
-		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: *next}, []store.AccountCommit{{Account: account, State: st, Batch: b}}); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: *next}, []store.AccountCommit{{Account: account, State: st, Batch: b}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,13 +52,12 @@ func TestADumpBringsWhatIsNew(t *testing.T) {
 	for _, name := range []string{"kafka:a", "kafka:b"} {
 		states[name] = store.NewState()
 		storetest.ManyWeights(r, states[name], 3000)
-		states[name].TouchWeights(states[name].Weights.Sorted())
 		mailOf(t, s, name, states[name], &next, r, 1100)
 	}
 	kept := newShelf()
-	first := kept.dumpOf(t, s, storetest.Inbox3, nil)
+	first := kept.dumpOf(t, s, nil)
 	whole := kept.bytes
-	again := kept.dumpOf(t, s, storetest.Inbox3, &first)
+	again := kept.dumpOf(t, s, &first)
 	if fmt.Sprint(again) != fmt.Sprint(first) {
 		t.Error("without a commit the manifest is another one")
 	}
@@ -69,7 +65,7 @@ func TestADumpBringsWhatIsNew(t *testing.T) {
 		t.Errorf("without a commit %d bytes are new", kept.bytes-whole)
 	}
 	mailOf(t, s, "kafka:a", states["kafka:a"], &next, r, 11)
-	more := kept.dumpOf(t, s, storetest.Inbox3, &first)
+	more := kept.dumpOf(t, s, &first)
 	fresh := kept.bytes - whole
 	t.Logf("%d bytes in %d chunks; after 1 %% more %d bytes are new", whole, len(first.Chunks()), fresh)
 	if fresh > whole/2/8 { // of its half
@@ -79,62 +75,21 @@ func TestADumpBringsWhatIsNew(t *testing.T) {
 		t.Error("the wrong account was carried over")
 	}
 	had := map[ChunkID]bool{}
-	for _, id := range first.Accounts[0].Logs {
+	for _, id := range first.Accounts[0].Chunks {
 		had[id] = true
 	}
 	kept1 := 0
-	for _, id := range more.Accounts[0].Logs {
+	for _, id := range more.Accounts[0].Chunks {
 		if had[id] {
 			kept1++
 		}
 	}
 	if kept1 < len(had)*2/3 {
-		t.Errorf("%d of %d chunks of the logs were kept", kept1, len(had))
+		t.Errorf("%d of %d chunks were kept", kept1, len(had))
 	}
 	// Whoever has never seen the first gets the same chunks.
-	if anew := newShelf().dumpOf(t, s, storetest.Inbox3, nil); fmt.Sprint(anew) != fmt.Sprint(more) {
+	if anew := newShelf().dumpOf(t, s, nil); fmt.Sprint(anew) != fmt.Sprint(more) {
 		t.Error("a dump depends on the one before")
-	}
-}
-
-// The blocks of a log that grows at its end and loses its beginning stay where
-// they are.
-func TestBlocksStayWhereTheyAre(t *testing.T) {
-	type block struct{ from, to uint64 }
-	cut := func(first, end uint64) (all []block) {
-		at := first
-		rest, err := cutFeatures.blocks(1, first, end, func(from, to uint64) error {
-			if from != at || to <= from {
-				t.Fatalf("from %d to %d a block goes from %d to %d", first, end, from, to)
-			}
-			at = to
-			all = append(all, block{from, to})
-			return nil
-		})
-		if err != nil || rest != at || end-rest >= cutFeatures.unit {
-			t.Fatalf("from %d to %d the rest begins at %d, %v", first, end, rest, err)
-		}
-		return all
-	}
-	r := rand.New(rand.NewPCG(1, 1))
-	moved, blocks := 0, 0
-	for range 500 {
-		first := 1 + uint64(r.IntN(3000))
-		end := first + 20 + uint64(r.IntN(3000))
-		was := cut(first, end)
-		is := cut(first+uint64(r.IntN(20)), end+uint64(r.IntN(20)))
-		blocks += len(was)
-		for _, b := range was {
-			if !slices.Contains(is, b) {
-				moved++
-			}
-		}
-		if small := len(was); small > int(end-first)/int(cutFeatures.unit*blockRadix*blockRadix)+2*blockLevels*blockRadix {
-			t.Errorf("from %d to %d there are %d blocks", first, end, small)
-		}
-	}
-	if moved > blocks/4 {
-		t.Errorf("%d of %d blocks moved", moved, blocks)
 	}
 }
 
@@ -147,13 +102,12 @@ func TestCommitsGoOnBesideASlowDump(t *testing.T) {
 	r, next := rand.New(rand.NewPCG(4, 4)), int64(100)
 	st := store.NewState()
 	storetest.ManyWeights(r, st, 200_000)
-	st.TouchWeights(st.Weights.Sorted())
 	mailOf(t, s, "kafka:a", st, &next, r, 600)
 	position := next
 	dir, chunks := t.TempDir(), 0
 	before := sizeOf(t, s.Path())
 	var heap, most uint64
-	m, err := Dump(s, storetest.Inbox3, nil, func(id ChunkID, data []byte) error {
+	m, err := Dump(s, nil, func(id ChunkID, data []byte) error {
 		var now runtime.MemStats
 		if chunks%10 == 0 {
 			runtime.GC()
@@ -179,14 +133,14 @@ func TestCommitsGoOnBesideASlowDump(t *testing.T) {
 		t.Errorf("it took %d KB", (most-heap)>>10)
 	}
 	to := filetest.Open(t, storetest.TempStore(t), filetest.Options())
-	if err := BeginRestore(context.Background(), to, storetest.Inbox3, m); err != nil {
+	if err := Begin(context.Background(), to, &m); err != nil {
 		t.Fatal(err)
 	}
-	err = RestoreLogs(to, storetest.Inbox3, "kafka:a", func(id ChunkID) ([]byte, error) { return os.ReadFile(filepath.Join(dir, id.String())) })
+	err = Restore(to, "kafka:a", func(id ChunkID) ([]byte, error) { return os.ReadFile(filepath.Join(dir, id.String())) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := progressOf(t, to, storetest.Inbox3, "kafka:a"); p.Commit != 600 || p.Journal != 601 {
+	if p := progressOf(t, to, "kafka:a"); p.Commit != 600 || p.Journal != 601 {
 		t.Errorf("what was dumped stands at %+v", p)
 	}
 }
@@ -195,7 +149,7 @@ func TestADumpThatFailsLeavesNothing(t *testing.T) {
 	from, _, _, m := moving(t, 20)
 	lost := errors.New("the network is gone")
 	for n := range len(m.Chunks()) {
-		_, err := Dump(from, storetest.Inbox3, nil, func(ChunkID, []byte) error {
+		_, err := Dump(from, nil, func(ChunkID, []byte) error {
 			if n--; n < 0 {
 				return lost
 			}
@@ -205,8 +159,9 @@ func TestADumpThatFailsLeavesNothing(t *testing.T) {
 			t.Errorf("Dump: %v", err)
 		}
 	}
-	if _, err := Dump(from, store.Partition{Topic: "inbox", Number: 9}, nil, nil); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("Dump of an unknown partition: %v", err)
+	none := filetest.Open(t, storetest.TempStore(t), filetest.Options())
+	if _, err := Dump(none, nil, nil); !errors.Is(err, store.ErrPartition) {
+		t.Errorf("Dump of a file of no partition: %v", err)
 	}
 }
 
@@ -226,53 +181,32 @@ func TestItemsOfAnySizeComeBackFromChunks(t *testing.T) {
 			binary.LittleEndian.PutUint64(item[j:], r.Uint64())
 		}
 		want = append(want, item)
-		if err := c.item(itemJournal, uint64(i), 1<<63, item); err != nil {
+		if err := c.item([]byte{byte(i)}, item); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.cut(); err != nil {
+	ids, err := c.end()
+	if err != nil {
 		t.Fatal(err)
 	}
-	ids := c.take()
-	reader, n := chunkReader{get: kept.get}, 0
-	for _, id := range ids {
-		if len(kept.chunks[id]) > MaxChunk {
-			t.Errorf("a chunk has %d bytes", len(kept.chunks[id]))
+	n := 0
+	err = eachItem(kept.get, ids, 2, func(item [][]byte) error {
+		if !bytes.Equal(item[0], []byte{byte(n)}) || !bytes.Equal(item[1], want[n]) {
+			t.Errorf("item %d comes back as %d of %d bytes", n, item[0], len(item[1]))
 		}
-		err := reader.read(id, func(it chunkItem) error {
-			if it.kind != itemJournal || it.a != uint64(n) || it.b != 1<<63 || !bytes.Equal(it.content, want[n]) {
-				t.Errorf("item %d comes back as %q %d %d of %d bytes", n, it.kind, it.a, it.b, len(it.content))
-			}
-			n++
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		n++
+		return nil
+	})
+	if n != len(want) || err != nil {
+		t.Errorf("%d of %d items come back, %v", n, len(want), err)
+	}
+	for id, chunk := range kept.chunks {
+		if len(chunk) > MaxChunk {
+			t.Errorf("chunk %v has %d bytes", id, len(chunk))
 		}
 	}
-	if n != len(want) || reader.end() != nil {
-		t.Errorf("%d of %d items come back, %v", n, len(want), reader.end())
-	}
-	// Without one of its pieces there is no item.
-	noticed := 0
-	for skip := range ids {
-		reader := chunkReader{get: kept.get}
-		var err error
-		for i, id := range ids {
-			if i != skip && err == nil {
-				err = reader.read(id, func(chunkItem) error { return nil })
-			}
-		}
-		if err == nil {
-			err = reader.end()
-		}
-		if errors.Is(err, store.ErrChunk) {
-			noticed++
-		} else if err != nil {
-			t.Errorf("without chunk %d: %v", skip, err)
-		}
-	}
-	if noticed != 2+2+4+3 {
-		t.Errorf("of %d chunks %d were missed", len(ids), noticed)
+	// Without its end there is no item.
+	if err := eachItem(kept.get, ids[:len(ids)-1], 2, func([][]byte) error { return nil }); !errors.Is(err, store.ErrChunk) {
+		t.Errorf("cut off: %v, want ErrChunk", err)
 	}
 }

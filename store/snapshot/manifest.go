@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // Manifest says which chunks hold all accounts of a partition as they were when
@@ -33,8 +32,8 @@ type Manifest struct {
 // AccountChunks says which chunks hold an account.
 type AccountChunks struct {
 	Account string
-	// Commit and Sum tell which of the account's states this is: with equal ones it
-	// is the same, whatever process has got there.
+	// Commit and Sum tell which of the account's states this is, see boltfile.Progress.Mark: with
+	// equal ones it is the same, whatever process has got there.
 	Commit uint64
 	Sum    uint64
 	// Lessons is how many lessons the account has learnt.
@@ -43,10 +42,8 @@ type AccountChunks struct {
 	// state: two processes that gave it the same events must come to the same. "": not computed.
 	Events uint64
 	Digest string
-	// State holds what the next decision depends on, Logs the journal, the lessons,
-	// the features and the states that a replay begins with. Their order counts.
-	State []ChunkID
-	Logs  []ChunkID
+	// Chunks hold it; their order counts.
+	Chunks []ChunkID
 }
 
 // same reports whether both are one state of one account.
@@ -59,7 +56,7 @@ func (a AccountChunks) same(b AccountChunks) bool {
 func (m Manifest) Chunks() []ChunkID {
 	ids := slices.Clone(m.Index)
 	for _, a := range m.Accounts {
-		ids = append(append(ids, a.State...), a.Logs...)
+		ids = append(ids, a.Chunks...)
 	}
 	slices.SortFunc(ids, func(a, b ChunkID) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(ids)
@@ -100,7 +97,7 @@ func (m *Manifest) account(name string) (AccountChunks, bool) {
 // Where its accounts do not fit, it names chunks of their own instead, each of
 // which holds the CBOR of some of them.
 const (
-	manifestVersion byte = 2
+	manifestVersion byte = 3
 	// Of CBOR in a manifest or a chunk of an index; IDs do not compress.
 	manifestContent = chunkContent
 )
@@ -141,14 +138,13 @@ type accountRef struct {
 	Commit  uint64
 	Sum     uint64
 	Lessons uint64
-	State   []byte // IDs, one after another
-	Logs    []byte
+	Chunks  []byte // IDs, one after another
 	Events  uint64
 	Digest  string
 }
 
 func (a AccountChunks) ref() accountRef {
-	return accountRef{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, State: joinIDs(a.State), Logs: joinIDs(a.Logs), Events: a.Events, Digest: a.Digest}
+	return accountRef{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, Chunks: joinIDs(a.Chunks), Events: a.Events, Digest: a.Digest}
 }
 
 func (r accountRef) chunks() (a AccountChunks, err error) {
@@ -159,13 +155,9 @@ func (r accountRef) chunks() (a AccountChunks, err error) {
 	if r.Commit == 0 {
 		return a, errors.New("it was never committed")
 	}
-	if a.State, err = splitIDs(r.State); err != nil {
-		return a, err
+	if a.Chunks, err = splitIDs(r.Chunks); err == nil && len(a.Chunks) == 0 {
+		err = errors.New("it has no chunks")
 	}
-	if len(a.State) == 0 {
-		return a, errors.New("it has no state")
-	}
-	a.Logs, err = splitIDs(r.Logs)
 	return a, err
 }
 
@@ -186,17 +178,6 @@ func splitIDs(b []byte) ([]ChunkID, error) {
 		ids = append(ids, ChunkID(b))
 	}
 	return ids, nil
-}
-
-// chunksOf returns the chunks that an account that was taken over comes from.
-func chunksOf(p boltfile.PendingAccount) (AccountChunks, error) {
-	a := AccountChunks{Account: p.Account, Commit: p.Commit, Sum: p.Sum, Lessons: p.Lessons}
-	var err error
-	if a.State, err = splitIDs(p.State); err != nil {
-		return a, err
-	}
-	a.Logs, err = splitIDs(p.Logs)
-	return a, err
 }
 
 // Encode returns the manifest in written form, at most MaxChunk bytes. Accounts
@@ -248,12 +229,11 @@ func (m *Manifest) encode(put func(ChunkID, []byte) error) ([]byte, error) {
 // index puts the accounts of a manifest into chunks of their own.
 func (c *chunker) index(refs [][]byte) ([]ChunkID, error) {
 	for _, ref := range refs {
-		if err := c.item(itemAccount, 0, 0, ref); err != nil {
+		if err := c.item(ref); err != nil {
 			return nil, err
 		}
 	}
-	err := c.cut()
-	return c.take(), err
+	return c.end()
 }
 
 // DecodeManifest reads what Encode wrote, with get for the chunks of its index.
@@ -281,17 +261,14 @@ func decodeManifest(data []byte, get func(ChunkID) ([]byte, error)) (m Manifest,
 	if m.Index, err = splitIDs(row.Index); err != nil {
 		return m, fmt.Errorf("%w: %w", store.ErrManifest, err)
 	}
-	err = readChunks(get, m.Index, m.addItem, func() error { return nil })
+	err = eachItem(get, m.Index, 1, m.addItem)
 	return m, err
 }
 
 // addItem appends the account in an item of an index.
-func (m *Manifest) addItem(it chunkItem) error {
-	if it.kind != itemAccount {
-		return fmt.Errorf("%w: its index holds items %q", store.ErrManifest, it.kind)
-	}
+func (m *Manifest) addItem(item [][]byte) error {
 	var ref accountRef
-	if err := store.DecodeRow(it.content, &ref); err != nil {
+	if err := store.DecodeRow(item[0], &ref); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrManifest, err)
 	}
 	if err := m.add(ref); err != nil {

@@ -24,16 +24,12 @@ func someManifest(accounts, chunks int) Manifest {
 	}}
 	for i := range accounts {
 		a := AccountChunks{Account: fmt.Sprintf("kafka:user%05d@example.org", i), Commit: 1 + r.Uint64N(1000), Sum: r.Uint64(), Lessons: uint64(i)}
-		for n := range chunks {
+		for range chunks {
 			var id ChunkID
 			for j := 0; j < len(id); j += 8 {
 				binary.BigEndian.PutUint64(id[j:], r.Uint64())
 			}
-			if n%3 == 0 {
-				a.State = append(a.State, id)
-			} else {
-				a.Logs = append(a.Logs, id)
-			}
+			a.Chunks = append(a.Chunks, id)
 		}
 		m.Accounts = append(m.Accounts, a)
 	}
@@ -42,7 +38,7 @@ func someManifest(accounts, chunks int) Manifest {
 
 func TestAManifestComesBack(t *testing.T) {
 	testkit.Computes(t)
-	for _, c := range []struct{ accounts, chunks, index int }{{0, 0, 0}, {1, 1, 0}, {100, 20, 0}, {10_000, 2, 2}, {10_000, 20, 8}} {
+	for _, c := range []struct{ accounts, chunks, index int }{{0, 0, 0}, {1, 1, 0}, {100, 20, 0}, {10_000, 2, 29}, {10_000, 20, 155}} {
 		m, kept := someManifest(c.accounts, c.chunks), newShelf()
 		data, err := m.Encode(kept.put)
 		if err != nil {
@@ -95,7 +91,7 @@ func manifestSeeds(t testing.TB) (good, bad [][]byte) {
 		spoilt(func(m *Manifest) { m.Recovered = strings.Repeat("x", 33) }),
 		spoilt(func(m *Manifest) { m.Accounts[1].Account = m.Accounts[0].Account }),
 		spoilt(func(m *Manifest) { m.Accounts[1].Account = strings.Repeat("x", 256) }),
-		spoilt(func(m *Manifest) { m.Accounts[1].State = nil }),
+		spoilt(func(m *Manifest) { m.Accounts[1].Chunks = nil }),
 		spoilt(func(m *Manifest) { m.Accounts[1].Commit = 0 }),
 	}
 }
@@ -152,15 +148,14 @@ func FuzzManifest(f *testing.F) {
 
 // Any bytes are a chunk's items, or an error.
 func FuzzChunk(f *testing.F) {
-	f.Add([]byte{chunkVersion, itemJournal, 1, 0, 2, 'a', 'b', itemHead, 0, 0, 0})
-	f.Add([]byte{chunkVersion, itemJournal | contFlag, 1, 0, 2, 'a', 'b'})
-	f.Add([]byte{chunkVersion, itemJournal, 0x80})
-	f.Add([]byte{chunkVersion, itemJournal, 1, 0, 9, 'a'})
+	f.Add([]byte{0, 0, 0, 1, 'a', 0, 0, 0, 2, 'b', 'c'})
+	f.Add([]byte{0, 0, 0, 1, 'a', 0, 0, 0, 2, 'b'})
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 'a'})
+	f.Add([]byte{0, 0})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, content []byte) {
-		var r chunkReader
 		size := 0
-		err := r.items(content, func(it chunkItem) error { size += len(it.content); return nil })
+		err := items(bytes.NewReader(content), 2, func(item [][]byte) error { size += len(item[0]) + len(item[1]); return nil })
 		if size > len(content) {
 			t.Errorf("%d bytes give items of %d", len(content), size)
 		}

@@ -6,14 +6,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// progressOf returns where an account of a partition stands.
-func progressOf(t testing.TB, s *boltfile.Store, p store.Partition, account string) (at boltfile.Progress) {
+// progressOf returns where an account stands.
+func progressOf(t testing.TB, s *boltfile.Store, account string) (at boltfile.Progress) {
 	t.Helper()
-	err := s.ReadPartition(p, func(v *boltfile.PartitionView) error {
+	err := s.ReadPartition(func(v *boltfile.PartitionView) error {
 		a, err := v.Account(account)
 		if err != nil {
 			return err
@@ -35,14 +34,4 @@ func sizeOf(t testing.TB, path string) int64 {
 		t.Fatal(err)
 	}
 	return info.Size()
-}
-
-// partitionOf returns the first partition of s.
-func partitionOf(t testing.TB, s *boltfile.Store) store.Partition {
-	t.Helper()
-	all, err := s.Partitions()
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
-	}
-	return all[0]
 }

@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -24,7 +25,7 @@ func BenchmarkTakeOver(b *testing.B) {
 	all := storetest.Populate(b, s, accounts, weights)
 	for i := range all {
 		all[i].State.Account.Messages++
-		if err := s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: int64(10_000 + i)}, all[i:i+1]); err != nil {
+		if err := s.CommitPartition(store.LogPosition{Next: int64(10_000 + i)}, all[i:i+1]); err != nil {
 			b.Fatal(err)
 		}
 		all[i].State = nil
@@ -34,7 +35,7 @@ func BenchmarkTakeOver(b *testing.B) {
 	b.Run("dump", func(b *testing.B) {
 		for b.Loop() {
 			kept = newShelf()
-			if m, err = Dump(s, storetest.Inbox3, nil, kept.put); err != nil {
+			if m, err = Dump(s, nil, kept.put); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -43,28 +44,13 @@ func BenchmarkTakeOver(b *testing.B) {
 	})
 	b.Run("dump_again", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Dump(s, storetest.Inbox3, &m, func(ChunkID, []byte) error { return fmt.Errorf("nothing is new") }); err != nil {
+			if _, err := Dump(s, &m, func(ChunkID, []byte) error { return fmt.Errorf("nothing is new") }); err != nil {
 				b.Fatal(err)
 			}
-		}
-	})
-	b.Run("drop", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			there := restored(b, m, kept)
-			b.StartTimer()
-			if err := there.DropPartition(context.Background(), storetest.Inbox3); err != nil {
-				b.Fatal(err)
-			}
-			b.StopTimer()
-			if err := there.Close(); err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
 		}
 	})
 	for _, workers := range []int{1, 2, 8} {
-		b.Run(fmt.Sprintf("restore_states/workers=%d", workers), func(b *testing.B) {
+		b.Run(fmt.Sprintf("restore/workers=%d", workers), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				there, err := boltfile.Open(storetest.TempStore(b), boltfile.Options{})
@@ -72,7 +58,7 @@ func BenchmarkTakeOver(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StartTimer()
-				if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
+				if err := Begin(context.Background(), there, &m); err != nil {
 					b.Fatal(err)
 				}
 				jobs, done := make(chan string), make(chan error)
@@ -80,7 +66,7 @@ func BenchmarkTakeOver(b *testing.B) {
 					go func() {
 						var failed error
 						for name := range jobs {
-							if err := RestoreState(there, storetest.Inbox3, name, kept.get); err != nil {
+							if err := Restore(there, name, kept.get); err != nil {
 								failed = err
 							}
 							if _, err := there.Load(name); err != nil {
@@ -110,46 +96,25 @@ func BenchmarkTakeOver(b *testing.B) {
 	}
 }
 
-// restored is a store into which the states of a partition have come in.
-func restored(b *testing.B, m Manifest, kept *shelf) *boltfile.Store {
-	b.Helper()
-	s, err := boltfile.Open(storetest.TempStore(b), boltfile.Options{NoSync: true})
-	if err == nil {
-		err = BeginRestore(context.Background(), s, storetest.Inbox3, m)
-	}
-	for _, a := range m.Accounts {
-		if err == nil {
-			err = RestoreState(s, storetest.Inbox3, a.Account, kept.get)
-		}
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	return s
-}
-
-// What a new owner does before the first account comes in, of 10,000 accounts of
+// What a new owner does before the first account comes in, of 20,000 accounts of
 // 20 chunks each: read the manifest and note all of them.
-func BenchmarkBeginRestore(b *testing.B) {
-	m, kept := someManifest(10_000, 20), newShelf()
+func BenchmarkBegin(b *testing.B) {
+	m, kept := someManifest(20_000, 20), newShelf()
 	data, err := m.Encode(kept.put)
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := boltfile.Open(storetest.TempStore(b), boltfile.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
 		is, err := DecodeManifest(data, kept.get)
-		if err == nil {
-			err = BeginRestore(context.Background(), s, m.Partition, is)
-		}
 		if err != nil {
 			b.Fatal(err)
 		}
-	}
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
+		s, err := boltfile.Open(storetest.TempStore(b), boltfile.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := errors.Join(Begin(context.Background(), s, &is), s.Close()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

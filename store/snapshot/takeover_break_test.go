@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
@@ -33,12 +32,12 @@ func moving(t testing.TB, commits int) (from *boltfile.Store, c *storetest.Crowd
 	c, kept = storetest.NewCrowd(11, 4), newShelf()
 	for range commits {
 		batch := c.Change()
-		if err := from.CommitPartition(storetest.Inbox3, store.LogPosition{Next: c.Next}, batch); err != nil {
+		if err := from.CommitPartition(store.LogPosition{Next: c.Next}, batch); err != nil {
 			t.Fatal(err)
 		}
 		c.Committed(batch)
 	}
-	return from, c, kept, kept.dumpOf(t, from, storetest.Inbox3, nil)
+	return from, c, kept, kept.dumpOf(t, from, nil)
 }
 
 // Every step of a take-over may fail, any number of times, also between the
@@ -46,10 +45,10 @@ func moving(t testing.TB, commits int) (from *boltfile.Store, c *storetest.Crowd
 func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 	from, c, kept, m := moving(t, 60)
 	broken := errors.New("broken on purpose")
-	for _, step := range []string{"begin restore", "stage", "state", "logs", "complete"} {
+	for _, step := range []string{"begin partition", "stage", "arrive"} {
 		t.Run(step, func(t *testing.T) {
 			o := filetest.Options()
-			o.Hooks.Incoming = 1 // every chunk in a transaction of its own
+			o.Hooks.Incoming = 3000 // some values in a transaction of its own
 			hit := 0
 			o.Hooks.Step = func(at string) error {
 				if at == step {
@@ -79,10 +78,9 @@ func TestEveryStepOfATakeOverMayFail(t *testing.T) {
 				}
 				t.Fatalf("%s never ends", what)
 			}
-			again("beginning", func() error { return BeginRestore(context.Background(), there, storetest.Inbox3, m) })
+			again("beginning", func() error { return Begin(context.Background(), there, &m) })
 			for _, name := range c.Names {
-				again("the state", func() error { return RestoreState(there, storetest.Inbox3, name, kept.get) })
-				again("the logs", func() error { return RestoreLogs(there, storetest.Inbox3, name, kept.get) })
+				again("an account", func() error { return Restore(there, name, kept.get) })
 			}
 			if hit < 2 {
 				t.Errorf("step %q was met %d times", step, hit)
@@ -100,59 +98,45 @@ func TestAWrongChunkIsNamedAndTheRightOneTakenLater(t *testing.T) {
 	o := filetest.Options()
 	o.Hooks.Incoming = 2000
 	there := filetest.Open(t, storetest.TempStore(t), o)
-	if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
+	if err := Begin(context.Background(), there, &m); err != nil {
 		t.Fatal(err)
 	}
 	lost := errors.New("the chunk is gone")
 	tried := 0
 	for _, a := range m.Accounts {
-		for part, ids := range map[string][]ChunkID{"state": a.State, "logs": a.Logs} {
-			restore := RestoreState
-			if part == "logs" {
-				if err := RestoreState(there, storetest.Inbox3, a.Account, kept.get); err != nil {
-					t.Fatal(err)
-				}
-				restore = RestoreLogs
-			} else if err := RestoreState(there, storetest.Inbox3, a.Account, func(ChunkID) ([]byte, error) { return nil, lost }); err == nil {
-				continue // the logs came first and brought the state
+		for i, bad := range a.Chunks {
+			wrong := map[string]func() ([]byte, error){
+				"missing":   func() ([]byte, error) { return nil, lost },
+				"empty":     func() ([]byte, error) { return nil, nil },
+				"cut off":   func() ([]byte, error) { return kept.chunks[bad][:len(kept.chunks[bad])/2], nil },
+				"another":   func() ([]byte, error) { return kept.chunks[m.Accounts[(i+1)%len(m.Accounts)].Chunks[0]], nil },
+				"a flipped": func() ([]byte, error) { return flipped(kept.chunks[bad]), nil },
 			}
-			for i, bad := range ids {
-				if part == "logs" && slices.Contains(a.State, bad) {
+			for what, instead := range wrong {
+				if what == "another" && bad == m.Accounts[(i+1)%len(m.Accounts)].Chunks[0] {
 					continue
 				}
-				wrong := map[string]func() ([]byte, error){
-					"missing":   func() ([]byte, error) { return nil, lost },
-					"empty":     func() ([]byte, error) { return nil, nil },
-					"cut off":   func() ([]byte, error) { return kept.chunks[bad][:len(kept.chunks[bad])/2], nil },
-					"another":   func() ([]byte, error) { return kept.chunks[ids[(i+1)%len(ids)]], nil },
-					"a flipped": func() ([]byte, error) { return flipped(kept.chunks[bad]), nil },
+				tried++
+				err := Restore(there, a.Account, func(id ChunkID) ([]byte, error) {
+					if id == bad {
+						return instead()
+					}
+					return kept.get(id)
+				})
+				want := store.ErrChunk
+				if what == "missing" {
+					want = lost
 				}
-				for what, instead := range wrong {
-					if what == "another" && len(ids) == 1 {
-						continue
-					}
-					tried++
-					err := restore(there, storetest.Inbox3, a.Account, func(id ChunkID) ([]byte, error) {
-						if id == bad {
-							return instead()
-						}
-						return kept.get(id)
-					})
-					want := store.ErrChunk
-					if what == "missing" {
-						want = lost
-					}
-					if !errors.Is(err, want) || !strings.Contains(fmt.Sprint(err), bad.String()) || !strings.Contains(fmt.Sprint(err), a.Account) {
-						t.Errorf("with %s chunk: %v; want %v that names chunk and account", what, err, want)
-					}
+				if !errors.Is(err, want) || !strings.Contains(fmt.Sprint(err), bad.String()) || !strings.Contains(fmt.Sprint(err), a.Account) {
+					t.Errorf("with %s chunk: %v; want %v that names chunk and account", what, err, want)
 				}
-			}
-			if err := restore(there, storetest.Inbox3, a.Account, kept.get); err != nil {
-				t.Fatal(err)
 			}
 		}
+		if err := Restore(there, a.Account, kept.get); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if tried < 60 {
+	if tried < 30 {
 		t.Errorf("tried %d chunks", tried)
 	}
 	wholeAccounts(t, from, there, c.Names)
@@ -169,35 +153,21 @@ func flipped(data []byte) []byte {
 func TestChunksThatDoNotFitTogetherMakeNoAccount(t *testing.T) {
 	_, _, kept, m := moving(t, 60)
 	a, b := &m.Accounts[0], m.Accounts[1]
-	state, logs := a.State, a.Logs
-	cases := map[string]func(){
-		"another's state":   func() { a.State = b.State },
-		"no end":            func() { a.State = state[:len(state)-1] },
-		"no beginning":      func() { a.State = state[1:] },
-		"twice":             func() { a.State = append(slices.Clone(logs), state...) },
-		"another's logs":    func() { a.Logs = b.Logs },
-		"logs cut off":      func() { a.Logs = logs[:len(logs)-1] },
-		"logs without head": func() { a.Logs = logs[1:] },
-		"state as logs":     func() { a.Logs = b.State },
-	}
-	for name, spoil := range cases {
+	all := a.Chunks
+	for name, chunks := range map[string][]ChunkID{
+		"another's":    b.Chunks,
+		"no end":       all[:len(all)-1],
+		"no beginning": all[1:],
+		"and more":     append(slices.Clone(all), b.Chunks...),
+	} {
 		t.Run(name, func(t *testing.T) {
-			a.State, a.Logs = state, logs
-			spoil()
+			a.Chunks = chunks
 			there := filetest.Open(t, storetest.TempStore(t), filetest.Options())
-			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
+			if err := Begin(context.Background(), there, &m); err != nil {
 				t.Fatal(err)
 			}
-			if err := RestoreLogs(there, storetest.Inbox3, a.Account, kept.get); !errors.Is(err, store.ErrChunk) || errors.Is(err, store.ErrDamaged) {
-				t.Errorf("RestoreLogs: %v, want ErrChunk", err)
-			}
-			// Nothing keeps the right ones from being taken.
-			a.State, a.Logs = state, logs
-			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
-				t.Fatal(err)
-			}
-			if err := RestoreLogs(there, storetest.Inbox3, a.Account, kept.get); err != nil {
-				t.Error(err)
+			if err := Restore(there, a.Account, kept.get); !errors.Is(err, store.ErrChunk) || errors.Is(err, store.ErrDamaged) {
+				t.Errorf("Restore: %v, want ErrChunk", err)
 			}
 		})
 	}
@@ -219,16 +189,17 @@ func TestAFullDiskStopsATakeOverUntilThereIsRoom(t *testing.T) {
 		if there, err = boltfile.Open(path, o); err != nil {
 			t.Fatal(err)
 		}
-		info, ok, err := there.PartitionInfo(storetest.Inbox3)
-		if err == nil && !ok {
-			err = BeginRestore(context.Background(), there, storetest.Inbox3, m)
+		info, err := there.PartitionInfo()
+		ok := err == nil
+		if errors.Is(err, store.ErrPartition) {
+			err = Begin(context.Background(), there, &m)
 		}
 		if err == nil && ok && len(info.Pending) == 0 {
 			break
 		}
 		for _, name := range c.Names {
 			if err == nil {
-				err = RestoreLogs(there, storetest.Inbox3, name, kept.get)
+				err = Restore(there, name, kept.get)
 			}
 		}
 		if err == nil {
@@ -246,49 +217,6 @@ func TestAFullDiskStopsATakeOverUntilThereIsRoom(t *testing.T) {
 	filetest.CloseVerified(t, there)
 }
 
-// What was dropped or taken over anew while it came in is not put in the place of
-// the new.
-func TestATakeOverThatWasOvertakenStops(t *testing.T) {
-	testkit.Computes(t)
-	from, c, kept, m := moving(t, 60)
-	var there *boltfile.Store
-	for _, step := range []string{"stage", "state", "logs", "complete"} {
-		for name, overtake := range map[string]func() error{
-			"dropped": func() error { return there.DropPartition(context.Background(), storetest.Inbox3) },
-			"anew":    func() error { return BeginRestore(context.Background(), there, storetest.Inbox3, m) },
-		} {
-			o := filetest.Options()
-			o.Hooks.Incoming = 2000
-			first := true
-			o.Hooks.Step = func(at string) error {
-				if at != step || !first {
-					return nil
-				}
-				first = false
-				return overtake()
-			}
-			there = filetest.Open(t, storetest.TempStore(t), o)
-			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
-				t.Fatal(err)
-			}
-			err := RestoreLogs(there, storetest.Inbox3, c.Names[0], kept.get)
-			// A state that comes in anew is as good as the one before.
-			if anew := name == "anew" && step != "logs" && step != "complete"; err == nil && !anew || err != nil && !errors.Is(err, store.ErrStale) {
-				t.Errorf("%s at step %q: %v, want ErrStale", name, step, err)
-			}
-			if err := BeginRestore(context.Background(), there, storetest.Inbox3, m); err != nil {
-				t.Fatal(err)
-			}
-			for _, account := range c.Names {
-				if err := RestoreLogs(there, storetest.Inbox3, account, kept.get); err != nil {
-					t.Fatal(err)
-				}
-			}
-			wholeAccounts(t, from, there, c.Names)
-		}
-	}
-}
-
 // moverOptions make checkpoints and trimming happen all the time, and large
 // accounts of small ones.
 func moverOptions() boltfile.Options {
@@ -298,53 +226,34 @@ func moverOptions() boltfile.Options {
 // moverSeed is where the mover's sequence begins.
 const moverSeed = 31
 
-// runMover commits to a partition, dumps it beside the store and takes it over
-// from there, again and again. It says the position after each commit.
+// runMover commits to a partition, dumps it beside the file and takes it over
+// from there into another one, again and again. It says the position after each commit.
 func runMover(path string) int {
 	err := func() error {
 		s, err := boltfile.Open(path, moverOptions())
 		if err != nil {
 			return err
 		}
-		dir := filepath.Dir(path)
-		get := func(id ChunkID) ([]byte, error) { return os.ReadFile(filepath.Join(dir, id.String())) }
-		info, ok, err := s.PartitionInfo(storetest.Inbox3)
-		if err == nil && !ok {
-			info.Next = 0
+		info, err := s.PartitionInfo()
+		if errors.Is(err, store.ErrPartition) {
 			err = s.BeginPartition(storetest.Inbox3, store.LogPosition{Next: 0, Partitions: 8})
 		}
 		if err != nil {
 			return err
 		}
 		for next := info.Next; ; next++ {
-			batch, err := moved(s, next, get)
+			batch, err := moved(s, next, chunkIn(path))
 			if err == nil {
-				err = s.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next + 1}, batch)
+				err = s.CommitPartition(store.LogPosition{Next: next + 1}, batch)
 			}
 			if err != nil {
 				return err
 			}
 			fmt.Println(next + 1)
-			if next%7 != 6 {
+			if next%3 != 2 {
 				continue
 			}
-			m, err := Dump(s, storetest.Inbox3, nil, func(id ChunkID, data []byte) error {
-				return os.WriteFile(filepath.Join(dir, id.String()), data, 0o600)
-			})
-			if err == nil {
-				err = BeginRestore(context.Background(), s, storetest.Inbox3, m)
-			}
-			if err != nil {
-				return err
-			}
-			if next%2 == 0 {
-				continue
-			}
-			var all errgroup.Group // they share transactions
-			for _, a := range m.Accounts {
-				all.Go(func() error { return RestoreLogs(s, storetest.Inbox3, a.Account, get) })
-			}
-			if err := all.Wait(); err != nil {
+			if s, err = move(s, path, next%2 == 1); err != nil {
 				return err
 			}
 		}
@@ -353,14 +262,53 @@ func runMover(path string) int {
 	return 1
 }
 
+// chunkIn reads the chunks beside a file.
+func chunkIn(path string) func(ChunkID) ([]byte, error) {
+	return func(id ChunkID) ([]byte, error) { return os.ReadFile(filepath.Join(filepath.Dir(path), id.String())) }
+}
+
+// move takes the partition of s over into another file, which takes its place, and whole brings
+// all accounts in.
+func move(s *boltfile.Store, path string, whole bool) (*boltfile.Store, error) {
+	m, err := Dump(s, nil, func(id ChunkID, data []byte) error {
+		return os.WriteFile(filepath.Join(filepath.Dir(path), id.String()), data, 0o600)
+	})
+	if err != nil {
+		return nil, err
+	}
+	draft := path + ".draft"
+	if err := boltfile.Remove(draft); err != nil {
+		return nil, err
+	}
+	next, err := boltfile.Open(draft, moverOptions())
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(Begin(context.Background(), next, &m), next.Close(), s.Close())
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if next, err = boltfile.Open(path, moverOptions()); err != nil || !whole {
+		return next, err
+	}
+	var all errgroup.Group // they share transactions
+	for _, a := range m.Accounts {
+		all.Go(func() error { return Restore(next, a.Account, chunkIn(path)) })
+	}
+	return next, all.Wait()
+}
+
 // moved makes the changes of one offset, which depend on it alone.
 func moved(s *boltfile.Store, next int64, get func(ChunkID) ([]byte, error)) (batch []store.AccountCommit, err error) {
 	r := rand.New(rand.NewPCG(uint64(next), moverSeed))
-	for _, i := range r.Perm(4)[:2] {
+	for _, i := range r.Perm(8)[:2] {
 		name := "kafka:" + strconv.Itoa(i)
 		st, err := s.Load(name)
 		if errors.Is(err, store.ErrPending) {
-			if err = RestoreState(s, storetest.Inbox3, name, get); err == nil {
+			if err = Restore(s, name, get); err == nil {
 				st, err = s.Load(name)
 			}
 		}
@@ -399,30 +347,33 @@ func TestKilledWhileCommittingAndTakingOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		info, ok, err := s.PartitionInfo(storetest.Inbox3)
+		info, err := s.PartitionInfo()
+		ok := err == nil
+		if errors.Is(err, store.ErrPartition) {
+			err = nil
+		}
 		if err != nil || !ok && said > 0 || info.Next < said || info.Next > said+1 {
 			t.Fatalf("the file has position %d, %v, %v, the process had said %d", info.Next, ok, err, said)
 		}
 		for ; next < info.Next; next++ {
 			batch, err := moved(want, next, nil)
 			if err == nil {
-				err = want.CommitPartition(storetest.Inbox3, store.LogPosition{Next: next + 1}, batch)
+				err = want.CommitPartition(store.LogPosition{Next: next + 1}, batch)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		pending += len(info.Pending)
-		names, err := s.AccountsOf(storetest.Inbox3)
+		names, err := s.Accounts()
 		if err != nil {
 			t.Fatal(err)
 		}
-		dir := filepath.Dir(path)
 		for _, name := range names {
 			if r.IntN(2) == 0 {
 				continue // it may be killed once more before it comes in
 			}
-			if err := RestoreLogs(s, storetest.Inbox3, name, func(id ChunkID) ([]byte, error) { return os.ReadFile(filepath.Join(dir, id.String())) }); err != nil {
+			if err := Restore(s, name, chunkIn(path)); err != nil {
 				t.Fatal(err)
 			}
 			sameAccount(t, s, want, name)

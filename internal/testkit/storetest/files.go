@@ -5,7 +5,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -43,31 +42,20 @@ func DigestsOf(t testing.TB, s Readable) string {
 	return out.String()
 }
 
-// Listed is a store whose partitions can be listed, each told of by an I.
-type Listed[I any] interface {
+// Positioned is a store that may be the file of a partition, told of by an I.
+type Positioned[I any] interface {
 	Readable
-	Partitions() ([]store.Partition, error)
-	PartitionInfo(p store.Partition) (I, bool, error)
-	AccountsOf(p store.Partition) ([]string, error)
+	PartitionInfo() (I, error)
 }
 
-// Holds describes the accounts and partitions of s.
-func Holds[I any](t testing.TB, s Listed[I]) string {
+// Holds describes the accounts of s, and its partition if it has one.
+func Holds[I any](t testing.TB, s Positioned[I]) string {
 	t.Helper()
-	text := DigestsOf(t, s)
-	all, err := s.Partitions()
-	if err != nil {
+	info, err := s.PartitionInfo()
+	if err != nil && !errors.Is(err, store.ErrPartition) {
 		t.Fatal(err)
 	}
-	for _, p := range all {
-		info, _, err := s.PartitionInfo(p)
-		names, alsoErr := s.AccountsOf(p)
-		if err := errors.Join(err, alsoErr); err != nil {
-			t.Fatal(err)
-		}
-		text += fmt.Sprintln(p, info, names)
-	}
-	return text
+	return DigestsOf(t, s) + fmt.Sprintln(info)
 }
 
 // OnlyStore demands that there is nothing in the store's directory but the
@@ -75,22 +63,11 @@ func Holds[I any](t testing.TB, s Listed[I]) string {
 func OnlyStore(t testing.TB, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(entries) > 2 || entries[0].Name() != filepath.Base(path) {
+	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("the directory has %v, %v; want the store alone", entries, err)
 	}
-	for _, dir := range entries[1:] { // of the files of partitions
-		if info, err := dir.Info(); err != nil || !strings.HasPrefix(dir.Name(), filepath.Base(path)+".partitions-") || info.Mode() != fs.ModeDir|0o700 {
-			t.Errorf("beside the store is %s with mode %v, %v", dir.Name(), info.Mode(), err)
-		}
-	}
-	files, err := filepath.Glob(path + ".partitions-*/*")
-	if err != nil {
-		t.Error(err)
-	}
-	for _, file := range append(files, path) {
-		if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 || file != path && filepath.Ext(file) != ".db" {
-			t.Errorf("%s of the store has mode %v, %v", file, info.Mode(), err)
-		}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the store has mode %v, %v", info.Mode(), err)
 	}
 }
 

@@ -33,7 +33,7 @@ func PartitionLife(t *testing.T, s Partitioned, p store.Partition) *store.State 
 	}
 	st := store.NewState()
 	for n := uint64(1); n <= 60; n++ {
-		CommitTo(t, s, p, st, n)
+		CommitTo(t, s, st, n)
 	}
 	var kept []store.Lesson
 	for lesson, err := range s.Lessons("kafka:ann", 0) {
@@ -45,22 +45,21 @@ func PartitionLife(t *testing.T, s Partitioned, p store.Partition) *store.State 
 		}
 	}
 	st.Account.Messages = 61
-	if err := s.RewritePartition(p, store.LogPosition{Next: 61}, "kafka:ann", st, store.Rewrite{Lessons: kept}); err != nil {
+	if err := s.RewritePartition(store.LogPosition{Next: 61}, "kafka:ann", st, store.Rewrite{Lessons: kept}); err != nil {
 		t.Fatal(err)
 	}
 	return st
 }
 
 // CommitTo commits record n of a partition.
-func CommitTo(t *testing.T, s Partitioned, p store.Partition, st *store.State, n uint64) {
+func CommitTo(t *testing.T, s Partitioned, st *store.State, n uint64) {
 	t.Helper()
 	st.Account.Messages = n
 	k := SecretKey(n)
 	st.Messages.Put(string(k[:]), store.Message{Seq: n})
-	st.Weights.Set(model.Index(n), 1)
-	st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+	st.SetWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 	b := store.Batch{Journal: [][]byte{Secret(n)}, Lessons: []store.Lesson{LessonOf(n)}, Features: []store.FeatureRecord{{Key: k, Data: Secret(n)}}}
-	if err := s.CommitPartition(p, store.LogPosition{Next: int64(n)}, []store.AccountCommit{{Account: "kafka:ann", State: st, Batch: b}}); err != nil {
+	if err := s.CommitPartition(store.LogPosition{Next: int64(n)}, []store.AccountCommit{{Account: "kafka:ann", State: st, Batch: b}}); err != nil {
 		t.Fatal(err)
 	}
 }
