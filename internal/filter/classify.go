@@ -53,7 +53,7 @@ func (f *Learning) rehearse() error {
 	if t == nil || t.st.Weights.Len() > mostRehearsed {
 		var whole bool
 		var err error
-		if t, whole, err = f.rehearsal(l, size); err != nil {
+		if t, whole, err = rehearsal(f, l, size); err != nil {
 			return err
 		}
 		if f.rehearsed = nil; whole {
@@ -67,7 +67,7 @@ func (f *Learning) rehearse() error {
 
 // rehearsal returns a learner that has taken the next steps of replay. It is not whole if
 // the features of a lesson could not be had, which may change without an event.
-func (f *Learning) rehearsal(l *linear, size int) (t *linear, whole bool, err error) {
+func rehearsal(f *Learning, l *linear, size int) (t *linear, whole bool, err error) {
 	t, whole = l.trial(), true
 	alphas := map[string]float64{} // of lessons whose turn has come
 	for n := range uint64(f.opts.Dual.Steps) {
