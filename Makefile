@@ -285,7 +285,7 @@ bench-scale: export HINGED_BENCH_OWNER = $(OWNER)
 bench-scale:
 	@test -f '$(MTD)' || { echo 'usage: make bench-scale MTD=FILE OWNER=ADDRESS (real mail, a year of it)' >&2; exit 2; }
 	$(GO) test -run '^$$' -bench 'Scale$$' -benchtime 1x -timeout 1h ./internal/writer
-	$(GO) test -run '^$$' -bench 'Growth$$' -benchtime 1x -timeout 1h ./internal/writer
+	$(GO) test -run '^$$' -bench 'Growth$$|Written' -benchtime 1x -timeout 1h ./internal/writer
 
 attacks:
 	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/filter

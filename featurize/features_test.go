@@ -5,7 +5,6 @@ package featurize
 import (
 	"bytes"
 	"cmp"
-	"github.com/hinged/hinged/model"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/hinged/hinged/model"
 )
 
 // sample reads a message of testdata and freezes it.
@@ -166,7 +167,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 // unpacked returns features that were packed with their names.
 func unpacked(t testing.TB, x *Features, names []byte) *Features {
 	t.Helper()
-	y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+	y, err := UnpackFeatures(x.Pack())
 	if err == nil {
 		err = y.UnpackNames(names)
 	}
@@ -208,7 +209,7 @@ func TestDamagedNamesAreRefused(t *testing.T) {
 	x := sample(t, testOptions(), "plain")
 	data := x.PackNames()
 	damage := func(name string, bad []byte) {
-		y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+		y, err := UnpackFeatures(x.Pack())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +228,7 @@ func FuzzFeatures(f *testing.F) {
 	x := sample(f, testOptions(), "plain")
 	f.Add(x.PackNames())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		y, err := UnpackFeatures(x.Pack(), Vocabulary{})
+		y, err := UnpackFeatures(x.Pack())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,8 @@ const (
 	maxAddresses  = 200 // of one field
 	maxReferences = 100 // the newest, and the first
 	maxSubject    = 1000
-	MaxListID     = 80 // bytes
+	// MaxListID is how many bytes of a List-Id count.
+	MaxListID = 80
 )
 
 // readHeader fills m from the header and makes features of it.
@@ -22,10 +23,7 @@ func (f *Featurizer) readHeader(m *Message) {
 	f.authenticate()
 	for _, fd := range f.fields {
 		var lower [64]byte
-		name := lower[:0]
-		for _, c := range fd.name[:min(len(fd.name), len(lower))] {
-			name = append(name, lowerASCII[c])
-		}
+		name := appendLower(lower[:0], fd.name[:min(len(fd.name), len(lower))])
 		if writtenWhereStored(name) {
 			m.Stored = m.Stored || keepsFlags(name)
 			continue // not believed when it comes with the mail
@@ -117,10 +115,7 @@ func (f *Featurizer) readDate(value []byte) time.Time {
 // readSmallField makes one feature of a short value such as that of Precedence;
 // a value that is mostly digits is a number or an id and says nothing.
 func (f *Featurizer) readSmallField(name, value []byte) {
-	if len(value) == 0 || len(value) > 40 || !isASCII(value) {
-		return
-	}
-	if DigitHeavy(value) {
+	if len(value) == 0 || len(value) > 40 || !isASCII(value) || DigitHeavy(value) {
 		return
 	}
 	f.terms.name = append(append(append(f.terms.name[:0], "header:"...), name...), '=')
@@ -148,19 +143,11 @@ func (f *Featurizer) readReceived(value []byte) {
 			continue
 		}
 		host, _, _ := bytes.Cut(value[i+len(word):], []byte{' '})
-		var lower [80]byte
-		if host = bytes.TrimRight(host, ";,()[]."); isASCII(host) && len(host) <= len(lower) {
-			host = appendLower(lower[:0], host)
-		} else {
-			host = bytes.ToLower(host)
-		}
-		if len(host) > 80 || !isASCII(host) || bytes.IndexByte(host, '.') < 0 {
+		host = bytes.TrimRight(host, ";,()[].")
+		if len(host) > 80 || !isASCII(host) || bytes.IndexByte(host, '.') < 0 || asciiClass[host[len(host)-1]]&letter == 0 {
 			continue
 		}
-		if last := host[len(host)-1]; asciiClass[last]&letter == 0 {
-			continue
-		}
-		f.terms.addBytes(Misc, "received:", lastLabels(host))
+		f.terms.addBytes(Misc, "received:", lastLabels(bytes.ToLower(host)))
 	}
 }
 

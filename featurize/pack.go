@@ -22,58 +22,39 @@ var _ = [1]struct{}{}[packed.Groups-int(groups)]
 
 var errFeatures = errors.New("features are damaged")
 
-// Vocabulary is what a packed vector may have been condensed with. The zero value is that of
-// a vector that was not.
-type Vocabulary = packed.Vocabulary
-
 // Pack returns the packed form of Vector, without the names.
 func (x *Features) Pack() []byte {
-	return packed.Pack(packed.Head{Affine: x.affine, Factors: x.factors}, len(x.entries), func(i int) packed.Feature {
-		e := &x.entries[i]
-		return packed.Feature{Index: e.index, Value: e.value, Group: uint8(e.group)}
-	})
+	p := packed.Vector{Affine: x.affine, Factors: x.factors, Features: make([]packed.Feature, len(x.entries))}
+	for i, e := range x.entries {
+		p.Features[i] = packed.Feature{Index: e.index, Value: e.value, Group: uint8(e.group)}
+	}
+	return p.Append(nil, packed.Vocabulary{})
 }
 
 // UnpackVector appends to dst the vector whose packed form is data, as Vector returns
 // it. Any other data is an error, never a panic. It allocates nothing if dst has room.
-func UnpackVector(dst model.Vector, data []byte, v Vocabulary) (model.Vector, error) {
-	p, err := packed.Open(data, v)
+func UnpackVector(dst model.Vector, data []byte) (model.Vector, error) {
+	dst, err := packed.AppendVector(dst, data, packed.Vocabulary{})
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", errFeatures, err)
 	}
-	from := len(dst)
-	if p.Affine != 0 {
-		dst = append(dst, model.Feature{Index: model.Affine, Value: p.Affine})
-	}
-	first := len(dst)
-	for f, ok := p.Next(); ok; f, ok = p.Next() {
-		dst = append(dst, model.Feature{Index: f.Index, Value: float64(p.Factors[f.Group] * float64(f.Value))})
-	}
-	err = p.End(func(i int, value uint16) { dst[first+i].Value = float64(dst[first+i].Value * float64(value)) })
-	if err != nil {
-		return dst[:from], fmt.Errorf("%w: %w", errFeatures, err)
-	}
-	kept := dst[:first]
-	for _, f := range dst[first:] {
-		if f.Value != 0 {
-			kept = append(kept, f)
-		}
-	}
-	return kept, nil
+	return dst, nil
 }
 
 // UnpackFeatures returns the features whose packed form is data, without their names.
-func UnpackFeatures(data []byte, v Vocabulary) (*Features, error) {
-	p, err := packed.Open(data, v)
-	if err != nil {
+func UnpackFeatures(data []byte) (*Features, error) {
+	var p packed.Vector
+	if err := p.Read(data, packed.Vocabulary{}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errFeatures, err)
 	}
-	x := &Features{affine: p.Affine, factors: p.Factors}
-	for f, ok := p.Next(); ok; f, ok = p.Next() {
-		x.entries = append(x.entries, entry{index: f.Index, value: f.Value, group: Group(f.Group)})
-	}
-	if err := p.End(func(i int, value uint16) { x.entries[i].value = value }); err != nil {
-		return nil, fmt.Errorf("%w: %w", errFeatures, err)
+	return FeaturesOf(&p)
+}
+
+// FeaturesOf returns the features that p stands for, without their names.
+func FeaturesOf(p *packed.Vector) (*Features, error) {
+	x := &Features{affine: p.Affine, factors: p.Factors, entries: make([]entry, len(p.Features))}
+	for i, f := range p.Features {
+		x.entries[i] = entry{index: f.Index, value: f.Value, group: Group(f.Group)}
 	}
 	if norm := x.squaredNorm(); !(norm <= 1+1e-9) {
 		return nil, fmt.Errorf("%w: norm above 1", errFeatures)

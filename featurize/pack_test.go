@@ -41,14 +41,14 @@ func TestAVectorSurvivesPacking(t *testing.T) {
 	for i, x := range packSamples(t) {
 		data := x.Pack()
 		before := model.Vector{{Index: 7, Value: 7}}
-		v, err := UnpackVector(slices.Clone(before), data, Vocabulary{})
+		v, err := UnpackVector(slices.Clone(before), data)
 		if err != nil {
 			t.Fatalf("sample %d: %v", i, err)
 		}
 		if want := append(before, x.Vector()...); !slices.Equal(v, want) {
 			t.Errorf("sample %d: the vector came back as another", i)
 		}
-		y, err := UnpackFeatures(data, Vocabulary{})
+		y, err := UnpackFeatures(data)
 		if err != nil {
 			t.Fatalf("sample %d: %v", i, err)
 		}
@@ -65,7 +65,7 @@ func TestAVectorSurvivesPacking(t *testing.T) {
 func TestUnpackingAllocatesNothing(t *testing.T) {
 	data := sample(t, testOptions(), "patch").Pack()
 	room := make(model.Vector, 0, 1000)
-	if n := testing.AllocsPerRun(100, func() { room, _ = UnpackVector(room[:0], data, Vocabulary{}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { room, _ = UnpackVector(room[:0], data) }); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
 }
@@ -75,10 +75,10 @@ func TestDamagedPackedVectorsAreRefused(t *testing.T) {
 	refused := func(name string, bad []byte) {
 		t.Helper()
 		room := make(model.Vector, 0, 1000)
-		if v, err := UnpackVector(room, bad, Vocabulary{}); err == nil || len(v) != 0 {
+		if v, err := UnpackVector(room, bad); err == nil || len(v) != 0 {
 			t.Errorf("%s: %d features, error %v", name, len(v), err)
 		}
-		if _, err := UnpackFeatures(bad, Vocabulary{}); err == nil {
+		if _, err := UnpackFeatures(bad); err == nil {
 			t.Errorf("%s: UnpackFeatures has no error", name)
 		}
 	}
@@ -104,11 +104,11 @@ func FuzzUnpack(f *testing.F) {
 		f.Add(x.Pack())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := UnpackVector(nil, data, Vocabulary{})
+		v, err := UnpackVector(nil, data)
 		if err == nil && v.Validate() != nil {
 			t.Fatal(v.Validate())
 		}
-		x, err := UnpackFeatures(data, Vocabulary{})
+		x, err := UnpackFeatures(data)
 		if err != nil {
 			return
 		}
@@ -116,7 +116,7 @@ func FuzzUnpack(f *testing.F) {
 			t.Error("the two ways to unpack disagree")
 		}
 		// Numbers may be written in more ways than one, so the bytes may differ.
-		if again, err := UnpackVector(nil, x.Pack(), Vocabulary{}); err != nil || !slices.Equal(again, v) {
+		if again, err := UnpackVector(nil, x.Pack()); err != nil || !slices.Equal(again, v) {
 			t.Errorf("packed again, the vector is another: %v", err)
 		}
 	})
@@ -148,7 +148,7 @@ func BenchmarkPack(b *testing.B) {
 		room := make(model.Vector, 0, 400)
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := UnpackVector(room[:0], data, Vocabulary{}); err != nil {
+			if _, err := UnpackVector(room[:0], data); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -3,7 +3,7 @@
 package featurize
 
 import (
-	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -68,20 +68,12 @@ var programFields = []string{
 // that what comes from it is sent by a program.
 func machineAddress(address string) bool {
 	local, _, _ := cutAddress(address)
-	var joined [64]byte // the longest that a local part may be (RFC 5321)
-	n := 0
-	for i := 0; i < len(local) && n < len(joined); i++ {
-		if c := local[i]; c != '-' && c != '_' && c != '.' && c != '+' {
-			joined[n], n = c, n+1
-		}
-	}
-	for _, word := range machineWords {
-		if bytes.Contains(joined[:n], []byte(word)) {
-			return true
-		}
-	}
-	return false
+	local = machineJoins.Replace(local)
+	local = local[:min(len(local), 64)] // the longest that a local part may be (RFC 5321)
+	return slices.ContainsFunc(machineWords, func(word string) bool { return strings.Contains(local, word) })
 }
+
+var machineJoins = strings.NewReplacer("-", "", "_", "", ".", "", "+", "")
 
 // machineWords are parts of such addresses, without what parts words.
 var machineWords = []string{

@@ -162,6 +162,54 @@ func (s Spec) Update(label Label, weight, score, squaredNorm float64) Update {
 	return u
 }
 
+// perceptronStep updates on mistakes only: w ← w + weight·y·x (Rosenblatt 1958;
+// Blum, section 2.2).
+//
+// With every weight 1, its mistakes are at most R²‖u‖² + 2L(u) for every u
+// (Blum, Theorem 2); see Ceiling.
+func (s Spec) perceptronStep(label Label, weight float64, u Update) float64 {
+	if !u.Mistake {
+		return 0
+	}
+	return float64(weight * float64(label))
+}
+
+// marginStep updates whenever y·score ≤ τ, so that it keeps learning while it is
+// right but not clearly so (Krauth and Mézard 1987; Li et al. 2002). With τ = 0
+// and ZeroUnsure it is the perceptron.
+//
+// With every weight 1, its updates are at most (R² + 2τ)‖u‖² + 2L(u) for every u;
+// see Ceiling.
+func (s Spec) marginStep(label Label, weight float64, u Update) float64 {
+	if !u.Mistake && !(float64(float64(label)*u.Score) <= s.Margin) {
+		return 0
+	}
+	return float64(weight * float64(label))
+}
+
+// passiveAggressiveStep moves w just far enough to meet the lesson with margin 1,
+// damped by C (Crammer, Dekel, Keshet, Shalev-Shwartz and Singer 2006, figure
+// 1): with loss ℓ = max(0, 1 − y·score),
+//
+//	PA-I:  a = min(C, ℓ/‖x‖²)
+//	PA-II: a = ℓ/(‖x‖² + 1/(2C))
+//
+// and w ← w + a·y·x. The lesson's weight multiplies C. A vector whose squared norm
+// is 0 moves nothing.
+func (s Spec) passiveAggressiveStep(label Label, weight, squaredNorm float64, u Update) float64 {
+	if u.Loss == 0 || squaredNorm == 0 {
+		return 0
+	}
+	c := float64(s.Aggressiveness * weight)
+	var a float64
+	if s.capped() {
+		a = min(c, u.Loss/squaredNorm)
+	} else {
+		a = u.Loss / (squaredNorm + 0.5/c)
+	}
+	return float64(a * float64(label))
+}
+
 // Linear is a learner over explicit weights. Deterministic; not safe for concurrent use.
 type Linear struct {
 	w     *Weights
@@ -186,24 +234,17 @@ func (l *Linear) Score(x Vector) float64 { return l.w.Dot(x) }
 func (l *Linear) Weights() *Weights { return l.w }
 
 // Learn scores the lesson before any step, then takes the step. O(len(x)) time.
-func (l *Linear) Learn(e Lesson) Update { return l.LearnAt(e, nil) }
-
-// LearnAt is Learn of a lesson whose vector may have been scored before; at are its slots
-// in w; nil: nobody knows them.
-func (l *Linear) LearnAt(e Lesson, at *Slots) Update {
-	if at == nil {
-		at = &Slots{}
-	}
+func (l *Linear) Learn(e Lesson) Update {
 	norm := 0.0
 	if l.spec.Passive() {
 		norm = e.Vector.SquaredNorm()
 	}
-	u := l.spec.Update(e.Label, e.Weight, l.w.DotAt(e.Vector, at), norm)
+	u := l.spec.Update(e.Label, e.Weight, l.w.Dot(e.Vector), norm)
 	if len(e.Vector) == 0 {
 		u.Step = 0 // there is nothing to move
 	}
 	if u.Step != 0 {
-		l.w.AddAt(u.Step, e.Vector, at, false)
+		l.w.Add(u.Step, e.Vector)
 		u.Projected = l.rules.Project(l.w)
 	}
 	return u

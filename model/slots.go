@@ -44,9 +44,8 @@ func (w *Weights) DotAt(x Vector, s *Slots) float64 {
 	return sum
 }
 
-// AddAt is Add of a vector whose slots, if any were found, are s. With mark it also marks the
-// vector's features.
-func (w *Weights) AddAt(a float64, x Vector, s *Slots, mark bool) {
+// AddAt is Add of a vector whose slots, if any were found, are s.
+func (w *Weights) AddAt(a float64, x Vector, s *Slots) {
 	w.locate(x, s)
 	for i, f := range x {
 		at := int(s.at[i])
@@ -55,76 +54,5 @@ func (w *Weights) AddAt(a float64, x Vector, s *Slots, mark bool) {
 			s.at[i] = int32(at)
 		}
 		w.table[at].Value += float64(a * f.Value)
-		if mark {
-			w.markSlot(at)
-		}
 	}
-}
-
-// Mark notes that the weight of i changed, or was deleted.
-func (w *Weights) Mark(i Index) {
-	at := w.slot(i)
-	if w.table[at].Index == 0 {
-		w.marked = append(w.marked, i)
-		return
-	}
-	w.markSlot(at)
-}
-
-func (w *Weights) markSlot(at int) {
-	if w.marks == nil {
-		w.marks = make([]uint64, (len(w.table)+63)/64)
-		for _, i := range w.marked { // of before the table grew
-			if at := w.slot(i); w.table[at].Index != 0 {
-				w.marks[at/64] |= 1 << (at % 64)
-			}
-		}
-	}
-	if bit := uint64(1) << (at % 64); w.marks[at/64]&bit == 0 {
-		w.marks[at/64] |= bit
-		w.marked = append(w.marked, w.table[at].Index)
-	}
-}
-
-func (w *Weights) clearMark(at int) {
-	if w.marks != nil {
-		w.marks[at/64] &^= 1 << (at % 64)
-	}
-}
-
-// moveMark moves what is marked of a slot to another.
-func (w *Weights) moveMark(from, to int) {
-	if w.marks == nil {
-		return
-	}
-	w.clearMark(to)
-	if w.marks[from/64]&(1<<(from%64)) != 0 {
-		w.marks[to/64] |= 1 << (to % 64)
-		w.clearMark(from)
-	}
-}
-
-// Marked returns the marked indices in ascending order, each once. The result holds
-// until the next call of a method.
-func (w *Weights) Marked() []Index {
-	slices.Sort(w.marked)
-	w.marked = slices.Compact(w.marked)
-	return w.marked
-}
-
-// AnyMarked reports whether anything is marked.
-func (w *Weights) AnyMarked() bool { return len(w.marked) > 0 }
-
-// Unmark forgets all marks.
-func (w *Weights) Unmark() {
-	if len(w.marked) > len(w.marks) {
-		clear(w.marks)
-	} else {
-		for _, i := range w.marked {
-			if at := w.slot(i); w.table[at].Index != 0 {
-				w.clearMark(at)
-			}
-		}
-	}
-	w.marked = w.marked[:0]
 }

@@ -3,9 +3,7 @@
 package model
 
 import (
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -15,18 +13,17 @@ type located struct {
 	at Slots
 }
 
-// TestSlotsAndMarksAgainstAMap: steps by slots give the weights that Add gives, and
-// what is marked is what was changed since the last Unmark, whatever was set, deleted
-// and grown in between.
-func TestSlotsAndMarksAgainstAMap(t *testing.T) {
+// TestSlotsAgainstAMap: steps by slots give the weights that Add gives, whatever was set,
+// deleted and grown in between.
+func TestSlotsAgainstAMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(130, 1))
 	for range 60 {
-		w, twin, marked := NewWeights(0), map[Index]float64{}, map[Index]bool{}
+		w, twin := NewWeights(0), map[Index]float64{}
 		var at Slots
 		var kept []*located
 		dims := 20 + rng.IntN(600)
 		for range 400 {
-			switch x := randomVector(rng, dims, 1+rng.IntN(12)); rng.IntN(8) {
+			switch x := randomVector(rng, dims, 1+rng.IntN(12)); rng.IntN(7) {
 			case 0:
 				if len(x) > 0 {
 					w.Set(x[0].Index, x[0].Value)
@@ -35,18 +32,10 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 			case 1:
 				for _, f := range x {
 					w.Delete(f.Index)
-					w.Mark(f.Index)
 					delete(twin, f.Index)
-					marked[f.Index] = true
 				}
 			case 2:
-				if rng.IntN(4) == 0 {
-					w.Unmark()
-					clear(marked)
-				}
-			case 3:
 				w = w.Clone()
-				clear(marked)
 			default:
 				at := &at
 				at.Forget()
@@ -63,23 +52,14 @@ func TestSlotsAndMarksAgainstAMap(t *testing.T) {
 				if got := w.DotAt(x, at); got != sum || got != w.Dot(x) {
 					t.Fatalf("a score is %v by slots, %v by Dot, the map says %v", got, w.Dot(x), sum)
 				}
-				step, mark := rng.NormFloat64(), rng.IntN(3) > 0
-				w.AddAt(step, x, at, mark)
+				step := rng.NormFloat64()
+				w.AddAt(step, x, at)
 				for _, f := range x {
 					twin[f.Index] += float64(step * f.Value)
-					if mark {
-						marked[f.Index] = true
-					}
 				}
-			}
-			if w.AnyMarked() != (len(marked) > 0) {
-				t.Fatalf("anything marked is %v, the map has %d", w.AnyMarked(), len(marked))
 			}
 			if rng.IntN(10) > 0 {
 				continue
-			}
-			if want := slices.Sorted(maps.Keys(marked)); !slices.Equal(w.Marked(), want) {
-				t.Fatalf("marked are %v, want %v", w.Marked(), want)
 			}
 			if w.Len() != len(twin) {
 				t.Fatalf("%d weights, want %d", w.Len(), len(twin))
@@ -112,48 +92,6 @@ func TestDotOverIsTheDotOfBothPutTogether(t *testing.T) {
 		}
 		if got, want := over.DotOver(under, x), both.Dot(x); got != want {
 			t.Fatalf("got %v, want %v", got, want)
-		}
-	}
-}
-
-// TestLearningBySlotsIsLearning: with and without rules, on vectors that come again, were
-// scored before or not, and among other changes of the weights.
-func TestLearningBySlotsIsLearning(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	rules, err := NewRules([]Rule{{Index: 5, Value: 0.5, Affine: 0.3, Label: Important}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range []*Rules{nil, rules} {
-		fast, slow := NewWeights(0), NewWeights(0)
-		learner, err := NewLinear(DefaultSpec(), fast, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		twin, err := NewLinear(DefaultSpec(), slow, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var kept []*located
-		for range 3000 {
-			if len(kept) == 0 || rng.IntN(3) == 0 {
-				kept = append(kept, &located{x: randomVector(rng, 500, 1+rng.IntN(12))})
-			}
-			k := kept[rng.IntN(len(kept))]
-			if rng.IntN(9) == 0 {
-				fast.Delete(k.x[0].Index)
-				slow.Delete(k.x[0].Index)
-			}
-			if rng.IntN(2) == 0 && fast.DotAt(k.x, &k.at) != slow.Dot(k.x) {
-				t.Fatalf("a score by slots is %v, want %v", fast.DotAt(k.x, &k.at), slow.Dot(k.x))
-			}
-			e := Lesson{Vector: k.x, Label: Label(2*rng.IntN(2) - 1), Weight: 1}
-			if got, want := learner.LearnAt(e, &k.at), twin.Learn(e); got != want {
-				t.Fatalf("by slots a lesson does %+v, want %+v", got, want)
-			}
-		}
-		if !slices.Equal(fast.Sorted(), slow.Sorted()) {
-			t.Fatal("by slots other weights are learnt")
 		}
 	}
 }

@@ -2,10 +2,7 @@
 
 package model
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // space is where the vectors of a Hindsight live: that of the features themselves, or
 // that of a kernel. g is Σ α_t·y_t·φ(x_t) over the lessons, w_s what the learner
@@ -192,24 +189,20 @@ func (p *plain) name(i Index) uint32 {
 
 // compact puts features of one value together.
 func (p *plain) compact(x Vector) compact {
-	const few = 32
 	var runs []run
-	which := make([]uint8, len(x))
+	known := map[float64]int{} // value → run
+	which := make([]int, len(x))
 	for i, f := range x {
-		k := 0
-		for k < len(runs) && runs[k].value != f.Value {
-			k++
-		}
-		if k == len(runs) {
-			if k == few {
-				return p.compactMany(x)
-			}
+		k, ok := known[f.Value]
+		if !ok {
+			k = len(runs)
+			known[f.Value] = k
 			runs = append(runs, run{value: f.Value})
 		}
 		runs[k].n++
-		which[i] = uint8(k)
+		which[i] = k
 	}
-	var next [few]int
+	next := make([]int, len(runs)) // where the next position of each run goes
 	for k := 1; k < len(runs); k++ {
 		next[k] = next[k-1] + runs[k-1].n
 	}
@@ -217,31 +210,6 @@ func (p *plain) compact(x Vector) compact {
 	for i, f := range x {
 		at[next[which[i]]] = p.name(f.Index)
 		next[which[i]]++
-	}
-	return compact{at, runs}
-}
-
-// compactMany is compact for vectors of many values.
-func (p *plain) compactMany(x Vector) compact {
-	sorted := slices.Clone(x)
-	slices.SortStableFunc(sorted, func(a, b Feature) int {
-		switch {
-		case a.Value < b.Value:
-			return -1
-		case a.Value > b.Value:
-			return 1
-		default:
-			return 0
-		}
-	})
-	at := make([]uint32, len(x))
-	var runs []run
-	for i, f := range sorted {
-		if len(runs) == 0 || runs[len(runs)-1].value != f.Value {
-			runs = append(runs, run{value: f.Value})
-		}
-		runs[len(runs)-1].n++
-		at[i] = p.name(f.Index)
 	}
 	return compact{at, runs}
 }

@@ -14,57 +14,47 @@ import (
 // else. An absent index weighs 0.
 //
 // Get and Set take O(1) expected time. Memory is 16 bytes a slot, with between
-// 1.25 and 2.5 slots a weight. Not safe for concurrent use.
+// 1.25 and 1.9 slots a weight. Not safe for concurrent use.
 type Weights struct {
 	// table has the slots; an index of 0 marks an empty one. Index and value stand side by
 	// side, so that a look-up waits for memory once and not twice.
 	table []Feature
 	n     int
-	shift uint   // 64 − log2(len(table))
 	moves uint64 // how often keys that stay were moved to another slot; see Slots
-	// marked are the indices given to Mark since Unmark; marks has the bit of each
-	// slot whose index is among them, so that few stand there twice. A slot may lack its
-	// bit, never have one wrongly.
-	marked []Index
-	marks  []uint64
 }
 
 const minSlots = 64
 
-// NewWeights returns weights that are all zero, with room for about n of them.
+// NewWeights returns weights that are all zero, with room for n of them.
 func NewWeights(n int) *Weights {
-	w := &Weights{}
-	slots := minSlots
-	for slots*4/5 < n {
-		slots *= 2
-	}
-	w.alloc(slots)
-	return w
-}
-
-func (w *Weights) alloc(slots int) {
-	w.table = make([]Feature, slots)
-	w.shift = uint(64 - bits.TrailingZeros(uint(slots)))
-	w.n = 0
-	w.marks = nil
+	return &Weights{table: make([]Feature, max(n/4*5+5, minSlots))}
 }
 
 // home returns the slot where i belongs. Indices are hashes, so they may lie in their own
-// order: then reading a saved table fills one place after the other, in a third of the time. In tests and lab files they are small numbers, which Fibonacci hashing spreads.
+// order: then reading a saved table fills one place after the other, in a third of the time.
+// In tests and lab files they are small numbers, which Fibonacci hashing spreads.
 // Many weights in ascending order need a table that has room for all from the start.
 func (w *Weights) home(i Index) int {
+	hash := uint64(i) << (64 - IndexBits)
 	if i < 1<<(IndexBits-18) {
-		return int((uint64(i) * 0x9E3779B97F4A7C15) >> w.shift)
+		hash = uint64(i) * 0x9E3779B97F4A7C15
 	}
-	return int(uint64(i) << (64 - IndexBits) >> w.shift)
+	at, _ := bits.Mul64(hash, uint64(len(w.table)))
+	return int(at)
 }
 
 // slot returns the position of i, or of the empty slot where it would go.
 func (w *Weights) slot(i Index) int {
-	mask := len(w.table) - 1
 	at := w.home(i)
 	for w.table[at].Index != 0 && w.table[at].Index != i {
-		at = (at + 1) & mask
+		at = w.after(at)
+	}
+	return at
+}
+
+func (w *Weights) after(at int) int {
+	if at++; at == len(w.table) {
+		return 0
 	}
 	return at
 }
@@ -104,12 +94,11 @@ func (w *Weights) add(i Index) int {
 
 func (w *Weights) grow() {
 	old := w.table
-	w.alloc(2 * len(old))
+	w.table = make([]Feature, len(old)+len(old)/2)
 	w.moves++
 	for _, f := range old {
 		if f.Index != 0 {
 			w.table[w.slot(f.Index)] = f
-			w.n++
 		}
 	}
 }
@@ -123,23 +112,26 @@ func (w *Weights) Delete(i Index) {
 	w.moves++
 	// Backward-shift deletion: close the gap so that no later key of the same
 	// run becomes unreachable.
-	mask := len(w.table) - 1
-	for next := (at + 1) & mask; w.table[next].Index != 0; next = (next + 1) & mask {
+	back := func(from, to int) int { // how far from lies behind to
+		if from < to {
+			from += len(w.table)
+		}
+		return from - to
+	}
+	for next := w.after(at); w.table[next].Index != 0; next = w.after(next) {
 		home := w.home(w.table[next].Index)
-		if (next-home)&mask >= (next-at)&mask {
+		if back(next, home) >= back(next, at) {
 			w.table[at] = w.table[next]
-			w.moveMark(next, at)
 			at = next
 		}
 	}
 	w.table[at] = Feature{}
-	w.clearMark(at)
 	w.n--
 }
 
-// Clone returns a copy without marks.
+// Clone returns a copy.
 func (w *Weights) Clone() *Weights {
-	return &Weights{table: slices.Clone(w.table), n: w.n, shift: w.shift}
+	return &Weights{table: slices.Clone(w.table), n: w.n}
 }
 
 // Len returns how many weights the table holds, zeros that were set included.

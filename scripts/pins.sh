@@ -52,8 +52,10 @@ if [ -n "${UPDATE:-}" ]; then
 	cp "$work/all" "$file"
 elif ! diff -U0 "$file" "$work/all" >"$work/diff"; then
 	grep '^[-+][a-z]' "$work/diff" | LC_ALL=C sort -s -k1.2,4
-	if grep -q '^[-+][dr]' "$work/diff"; then
+	if grep -q '^[-+]d' "$work/diff"; then
 		echo 'pins: DECISIONS differ (-: as pinned, +: now)' >&2
+	elif grep -q '^[-+]r' "$work/diff"; then
+		echo 'pins: no decision differs, but a test of a requirement fails or is gone' >&2
 	else
 		echo 'pins: only formats differ (-: as pinned, +: now); if that is meant: make pins UPDATE=1' >&2
 	fi

@@ -15,8 +15,7 @@ func ExampleState() {
 	ann := store.ID(0xA11) // a hash of the address
 	st.Senders.Put(ann.Key(), store.Sender{Received: 3, Answered: 1})
 	x := model.Vector{{Index: 7, Value: 0.5}}
-	st.Weights.Set(7, 0.25)
-	st.TouchWeights(x) // the next commit writes the weights of x
+	st.SetWeights(model.Vector{{Index: 7, Value: 0.25}})
 
 	// Rows are values: change one by putting it again.
 	s, known := st.Senders.Get(ann.Key())

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
 // Numbers of tables in records.
 const (
 	weights  byte = 2
+	changes  byte = 3
 	messages byte = 7
 )
 
@@ -24,13 +26,19 @@ const (
 func recordSeeds(t testing.TB) (good, bad [][]byte) {
 	t.Helper()
 	for seed := range uint64(6) {
-		st := store.NewState()
-		storetest.Change(rand.New(rand.NewPCG(seed, 2)), st, storetest.NewTwin())
+		r, st, tw := rand.New(rand.NewPCG(seed, 2)), store.NewState(), storetest.NewTwin()
+		storetest.Change(r, st, tw)
 		record, err := st.Changes(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		good = append(good, record)
+		st.Settle(store.Position{Commit: 1})
+		storetest.Change(r, st, tw)
+		later, err := st.Changes(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good, bad = append(good, record, later), append(bad, later[:len(later)-1])
 		_, err = st.Records(1000, func(record []byte) error {
 			good = append(good, bytes.Clone(record))
 			return nil
@@ -43,6 +51,9 @@ func recordSeeds(t testing.TB) (good, bad [][]byte) {
 	bad = append(bad,
 		[]byte{messages, 0x80, 0x00, 1, 0xa0},        // a number not in its shortest form
 		[]byte{200, 0, 0},                            // a table that nobody knows
+		[]byte{changes, 0, 0},                        // no changes
+		[]byte{changes, 0, 3, 0x81, 0xa0},            // a change of no kind
+		[]byte{changes, 1, 9, 2, 0x80},               // changes under a key
 		someWeights(0),                               // no weights
 		someWeights(2, 1, 1, 0, 0, 0, 0, 0, 0, 0),    // a value that is cut
 		someWeights(1, 0, 0, 0, 0, 0, 0, 0, 0, 0),    // the reserved index
@@ -72,7 +83,10 @@ func someWeights(content ...byte) []byte {
 func tryRecord(t testing.TB, record []byte) (rows int, err error) {
 	t.Helper()
 	st := store.NewState()
-	if err := errors.Join(st.Apply(record, nil), st.Check()); err != nil {
+	err = st.Redo(record, true, func(of store.MessageKey, _ uint32) (model.Vector, error) {
+		return model.Vector{{Index: model.Index(1 + of[0]), Value: 0.5}}, nil
+	})
+	if err := errors.Join(err, st.Check()); err != nil {
 		return 0, err
 	}
 	again := store.NewState()

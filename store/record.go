@@ -20,15 +20,17 @@ import (
 //	table byte, uvarint length of the key, the key, uvarint n, value
 //	(n is 0 for a deleted row, else the length of value plus 1)
 //
-// The value of a row is CBOR, that of an entry of a Ring is described there. Weights, and
-// those that were deleted, have one item each, without a key, whose value is
+// The value of a row is CBOR, that of an entry of a Ring is described there. Weights are in
+// checkpoints and in the record of an account's first commit, in one item without a key, whose
+// value is
 //
 //	uvarint count, count × uvarint (by how much the index is greater than the one
-//	before, or than 0), and for weights count × 8 bytes (Float64bits, big endian)
+//	before, or than 0), count × 8 bytes (Float64bits, big endian)
 //
 // Indices are hashes of 38 bits: in 100,000 of them the difference of two takes four bytes or
 // fewer. Values stand together so that a compressor finds equal ones: all features that one
-// message has alone share a value.
+// message has alone share a value. Later records have a row of table 3 under the empty key: the
+// changes of the weights (steps.go).
 
 // recordWriter builds records.
 type recordWriter struct {
@@ -54,9 +56,8 @@ func (w *recordWriter) account(a Account) {
 	w.item(accountRow, "", true)
 }
 
-// weights appends v, which ascends, unless it is empty: the values of weights, or, of
-// weightsGone, the indices.
-func (w *recordWriter) weights(id tableID, v model.Vector) {
+// weights appends v, which ascends, unless it is empty.
+func (w *recordWriter) weights(v model.Vector) {
 	if len(v) == 0 {
 		return
 	}
@@ -67,11 +68,11 @@ func (w *recordWriter) weights(id tableID, v model.Vector) {
 		b = binary.AppendUvarint(b, uint64(f.Index-last))
 		last = f.Index
 	}
-	for i := 0; id == weights && i < len(v); i++ {
-		b = binary.BigEndian.AppendUint64(b, math.Float64bits(v[i].Value))
+	for _, f := range v {
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(f.Value))
 	}
 	w.value.Write(b)
-	w.item(id, "", true)
+	w.item(weights, "", true)
 }
 
 func (w *recordWriter) item(id tableID, key string, present bool) {
@@ -94,16 +95,16 @@ func (s *State) Changes(dst []byte) ([]byte, error) {
 	}
 	w := recordWriter{buf: dst}
 	w.account(s.Account)
-	var set, gone model.Vector
-	for _, i := range s.Weights.Marked() {
-		if v, ok := s.Weights.Lookup(i); ok {
-			set = append(set, model.Feature{Index: i, Value: v})
-		} else {
-			gone = append(gone, model.Feature{Index: i})
-		}
+	if s.at.Commit == 0 {
+		w.weights(s.Weights.Sorted())
 	}
-	w.weights(weights, set)
-	w.weights(weightsGone, gone)
+	if len(s.changes) > 0 {
+		w.value.Reset()
+		if err := rowEncoding.MarshalToBuffer(s.changes, &w.value); err != nil {
+			return nil, fmt.Errorf("encoding changes of weights: %w", err)
+		}
+		w.item(weightChanges, "", true)
+	}
 	for _, t := range s.tables() {
 		for _, key := range t.rows.dirtyKeys() {
 			if err := w.row(t, key); err != nil {
@@ -132,7 +133,7 @@ func (s *State) Records(most int, emit func(record []byte) error) (Tally, error)
 	w.account(s.Account)
 	for all := s.Weights.Sorted(); len(all) > 0; {
 		n := min(len(all), max((most-len(w.buf)-mostWeight)/mostWeight, 1))
-		w.weights(weights, all[:n])
+		w.weights(all[:n])
 		rows[weights] += uint64(n)
 		if all = all[n:]; len(all) > 0 {
 			if err := cut(len(w.buf)); err != nil {
@@ -257,32 +258,36 @@ func uvarint(rest *[]byte) (uint64, error) {
 
 // Apply makes the changes of a record to s, which is left half changed if the
 // record is malformed. Rows that it sets are not dirty; they are decoded when somebody asks for
-// them, see Err. seen, if not nil, counts what was set and forbids deletions, which have no place
-// in a checkpoint.
-func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true) }
+// them, see Err. seen, if not nil, counts what was set and forbids deletions and changes of
+// weights, which have no place in a checkpoint.
+func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true, nil) }
 
-// Redo is Apply for one of several redo records. Each has the account's row; only that of
-// the last is read.
-func (s *State) Redo(record []byte, last bool) error { return s.apply(record, nil, last) }
+// Redo is Apply for one of several redo records, with the vectors of its steps. Each has the
+// account's row; only that of the last is read.
+func (s *State) Redo(record []byte, last bool, vector FrozenVector) error {
+	return s.apply(record, nil, last, vector)
+}
 
 // apply makes the changes of a record, that of the account's row only if account says so.
-func (s *State) apply(record []byte, seen Tally, account bool) error {
+func (s *State) apply(record []byte, seen Tally, account bool, vector FrozenVector) error {
 	r, owned, tables := recordReader{rest: record}, false, s.tables()
 	for {
-		if !owned && len(r.rest) > 0 && tableID(r.rest[0]) > weightsGone {
+		if !owned && len(r.rest) > 0 && tableID(r.rest[0]) > weightChanges {
 			r.rest, owned = bytes.Clone(r.rest), true // tables keep the values
 		}
 		it, ok, err := r.next()
 		if err != nil || !ok {
 			return err
 		}
-		if seen != nil && (it.deleted || it.table == weightsGone) {
+		if seen != nil && (it.deleted || it.table == weightChanges) {
 			return fmt.Errorf("checkpoint deletes from table %d", it.table)
 		}
 		count := uint64(1)
 		switch it.table {
-		case weights, weightsGone:
+		case weights:
 			count, err = s.applyWeights(it)
+		case weightChanges:
+			err = s.redoChanges(it, vector)
 		case accountRow:
 			if account {
 				err = s.applyAccount(it)
@@ -328,20 +333,16 @@ func (s *State) applyAccount(it item) error {
 	return nil
 }
 
-// applyWeights sets weights, or deletes them, and returns how many.
+// applyWeights sets weights and returns how many.
 func (s *State) applyWeights(it item) (count uint64, err error) {
-	indices, size := it.value, 0
+	indices := it.value
 	if count, err = uvarint(&indices); err != nil {
 		return 0, err
 	}
-	if it.table == weights {
-		size = 8
-	}
-	values := len(indices) - size*int(count)
-	if count == 0 || count > uint64(len(indices)) || values < 0 || len(it.key) > 0 {
+	if it.deleted || len(it.key) > 0 || count == 0 || count > uint64(len(indices)/9) {
 		return 0, errWeight
 	}
-	indices, rest := indices[:values], indices[values:]
+	indices, values := indices[:len(indices)-8*int(count)], indices[len(indices)-8*int(count):]
 	last := uint64(0)
 	for range count {
 		d, n := binary.Uvarint(indices)
@@ -349,12 +350,8 @@ func (s *State) applyWeights(it item) (count uint64, err error) {
 			return 0, errWeight
 		}
 		last, indices = last+d, indices[n:]
-		if it.table == weightsGone {
-			s.Weights.Delete(model.Index(last))
-			continue
-		}
-		s.Weights.Set(model.Index(last), math.Float64frombits(binary.BigEndian.Uint64(rest)))
-		rest = rest[8:]
+		s.Weights.Set(model.Index(last), math.Float64frombits(binary.BigEndian.Uint64(values)))
+		values = values[8:]
 	}
 	if len(indices) > 0 {
 		return 0, errWeight

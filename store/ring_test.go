@@ -66,7 +66,7 @@ func TestARingIsAMapOfEntries(t *testing.T) {
 				}
 			}
 			for _, record := range redo {
-				if err := loaded.Redo(record, true); err != nil {
+				if err := loaded.Redo(record, true, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

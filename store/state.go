@@ -14,7 +14,9 @@ import (
 //
 // The filter is its only writer. Not safe for concurrent use.
 type State struct {
-	Account  Account
+	Account Account
+	// Weights are changed by Step, SetWeights, DropSmallest and ClearWeights alone, but before
+	// the first commit.
 	Weights  *model.Weights
 	Senders  *Table[Sender]      // by ID.Key of the address
 	Threads  *Table[Thread]      // by ID.Key
@@ -36,7 +38,9 @@ type State struct {
 	Prior *Table[Prior]
 
 	at      Position
-	account []byte // the account row as last stored, encoded
+	changes []weightChange // of the weights, since the last commit
+	frozen  uint32         // vectors frozen since then
+	account []byte         // the account row as last stored, encoded
 }
 
 // Position says which commit a State stands at, so that a commit writes at
@@ -85,7 +89,7 @@ func (s *State) SetAt(at Position) { s.at = at }
 // Settle notes that everything in s is stored and that it stands at the given
 // position. It is meant for packages that store States.
 func (s *State) Settle(at Position) {
-	s.Weights.Unmark()
+	s.changes, s.frozen = nil, 0
 	for _, t := range s.tables() {
 		t.rows.clean()
 	}
@@ -101,14 +105,6 @@ func (s *State) JournalNext() uint64 { return max(s.at.Journal, 1) }
 // get, as of its last commit or Load.
 func (s *State) LessonNext() uint64 { return max(s.at.Lesson, 1) }
 
-// TouchWeights notes that the weights of x's features changed (or were
-// deleted), so that the next commit writes their new values.
-func (s *State) TouchWeights(x model.Vector) {
-	for _, f := range x {
-		s.Weights.Mark(f.Index)
-	}
-}
-
 // table is one line of the register of tables.
 type table struct {
 	id   tableID
@@ -121,15 +117,16 @@ type table struct {
 type tableID byte
 
 const (
-	accountRow  tableID = 1 // the one row of State.Account, under the empty key
-	weights     tableID = 2 // values of weights
-	weightsGone tableID = 3 // weights deleted
-	messages    tableID = 7
-	supports    tableID = 20
-	window      tableID = 22
-	prior       tableID = 23
-	labelled    tableID = 24
-	recent      tableID = 25
+	accountRow tableID = 1 // the one row of State.Account, under the empty key
+	weights    tableID = 2 // values of weights
+	// weightChanges are the changes of a commit, under the empty key.
+	weightChanges tableID = 3
+	messages      tableID = 7
+	supports      tableID = 20
+	window        tableID = 22
+	prior         tableID = 23
+	labelled      tableID = 24
+	recent        tableID = 25
 )
 
 // tables is the register: a table of State is stored, loaded, digested and
@@ -155,7 +152,7 @@ func (s *State) tables() []table {
 
 // Dirty reports whether a commit would write anything of s.
 func (s *State) Dirty() bool {
-	if s.Weights.AnyMarked() || s.at.Commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.account) {
+	if len(s.changes) > 0 || s.at.Commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.account) {
 		return true
 	}
 	for _, t := range s.tables() {

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -104,34 +103,6 @@ func compareTable(t *testing.T, got *store.Table[store.Refusal], want map[string
 	}
 	if _, ok := got.Get("none"); ok {
 		t.Fatal("there is a row that nobody put")
-	}
-}
-
-// However often weights are touched between commits, each is written once.
-func TestWeightsTouchedOverAndOverAreWrittenOnce(t *testing.T) {
-	st := store.NewState()
-	var x model.Vector
-	for i := range 1000 {
-		x = append(x, model.Feature{Index: model.Index(i + 1), Value: 1})
-	}
-	for range 1000 {
-		st.Weights.Add(1, x)
-		st.TouchWeights(x)
-	}
-	if n := len(st.Weights.Marked()); n != 1000 {
-		t.Errorf("%d touches are noted, of 1000 weights", n)
-	}
-	record, err := st.Changes(nil)
-	if err != nil || len(record) > 12_000 {
-		t.Errorf("the record of 1000 weights has %d bytes, %v", len(record), err)
-	}
-	loaded := store.NewState()
-	if _, err := st.Records(1000, func(record []byte) error { return loaded.Apply(record, nil) }); err != nil {
-		t.Fatal(err)
-	}
-	want, _ := store.Digest(st)
-	if got, _ := store.Digest(loaded); got != want {
-		t.Errorf("weights digest to %s, want %s", got, want)
 	}
 }
 

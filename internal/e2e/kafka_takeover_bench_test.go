@@ -148,7 +148,6 @@ func learntStore(b *testing.B, dir string, keys []string, weights int, partition
 		for st.Weights.Len() < weights {
 			st.Weights.Set(model.FoldIndex(r.Uint64()), r.NormFloat64())
 		}
-		st.TouchWeights(st.Weights.Sorted())
 		at := store.Partition{Topic: "in", Number: kafka.Partition([]byte(key), partitions)}
 		for range 2 { // the second one makes a checkpoint of it
 			err := files.Of(at).CommitPartition(store.LogPosition{Next: 0}, []store.AccountCommit{{Account: kafka.AccountPrefix + key, State: st}})

@@ -256,6 +256,9 @@ func (f *Filter) freeze(e *Arrived, r *Result) error {
 	default:
 		return fmt.Errorf("message %x came without content or features", e.Meta.Key[:4])
 	}
+	if r.Features == nil {
+		f.st.Froze()
+	}
 	r.Features = e.Features
 	f.hold(e.Meta.Key, e.Features)
 	return nil

@@ -230,7 +230,7 @@ func (f *Filter) step(number uint64, size int) error {
 	if err != nil {
 		return err
 	}
-	s := f.learner.ascend(&replayed{past: x, label: row.Label, weight: row.Weight}, row.Alpha)
+	s := f.learner.ascend(&replayed{past: x, message: row.Message, label: row.Label, weight: row.Weight}, row.Alpha)
 	if s.Step == 0 {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (f *Filter) takeBack(k store.MessageKey, x model.Vector) bool {
 	}
 	step, lost := f.opts.Learner.TakeBack(row.Label, row.Weight, f.learner.Score(x), x.SquaredNorm(), row.Alpha)
 	if step != 0 {
-		f.learner.repeat(x, step)
+		f.learner.repeat(k, x, step)
 	}
 	f.st.Account.Dual.TookBack(lost)
 	row.Alpha = 0

@@ -59,7 +59,7 @@ func (f *Filter) absorb(l *store.Lesson, x model.Vector) {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
-	u := f.learner.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.slots(l.Message))
+	u := f.learner.Learn(l.Message, model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.slots(l.Message))
 	l.Score, l.Step = u.Score, u.Step
 	if replays {
 		norm := x.SquaredNorm()

@@ -18,14 +18,15 @@ type Learner interface {
 	// scoreAt is Score of a vector, which may note there where it found the weights.
 	scoreAt(x *past) float64
 	// Learn takes a lesson, keeps to the account's limits, notes in the state what
-	// changed, and adds what the limits took away to Account.Displaced. at are the slots of
-	// the vector; nil if it was not scored before.
-	Learn(e model.Lesson, at *model.Slots) model.Update
+	// changed, and adds what the limits have taken away to Account.Displaced. The vector is
+	// that frozen for message k; at are its slots, if it was scored before; nil is fine.
+	Learn(k store.MessageKey, e model.Lesson, at *model.Slots) model.Update
 	// Norm returns ‖φ(x)‖².
 	Norm(x model.Vector) float64
 
-	// repeat takes a step again that a lesson took before.
-	repeat(x model.Vector, step float64)
+	// repeat takes the step of a lesson on message k that was learnt before, as it was taken
+	// then.
+	repeat(k store.MessageKey, x model.Vector, step float64)
 	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
 	// kernel learner keeps no window, and takes none.
 	ascend(e *replayed, alpha float64) model.DualStep
@@ -62,8 +63,7 @@ type Size struct {
 // keeps to the rules; nil are none.
 func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 	if o.Kernel.linear() {
-		l, err := model.NewLinear(o.Learner, st.Weights, rules.Weights())
-		return &linear{l: l, o: o, st: st, rules: rules.Weights()}, err
+		return &linear{o: o, st: st, rules: rules.Weights()}, o.Learner.Validate()
 	}
 	supports := map[int]model.Support{}
 	for _, key := range st.Supports.Keys() {
@@ -83,13 +83,11 @@ func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 
 // linear is a learner over explicit weights.
 type linear struct {
-	l  *model.Linear
 	o  Options
 	st *store.State
-	// rules are those that l keeps to.
+	// rules are those that the weights are kept to.
 	rules *model.Rules
-	// scratch: the state is one to learn on, never committed as such.
-	scratch bool
+	slots model.Slots // of a vector that was not scored before
 	// under, of a trial, has the weights of the features that the trial was not given;
 	// they are the same for it.
 	under *model.Weights
@@ -99,7 +97,7 @@ func (l *linear) Score(x model.Vector) float64 {
 	if l.under != nil {
 		return l.st.Weights.DotOver(l.under, x)
 	}
-	return l.l.Score(x)
+	return l.st.Weights.Dot(x)
 }
 
 func (l *linear) scoreAt(x *past) float64 {
@@ -120,111 +118,95 @@ func (l *linear) weigh(x func() model.Vector) apart {
 	return apart{weights: l.st.Weights}
 }
 
-func (l *linear) Learn(e model.Lesson, at *model.Slots) model.Update {
-	u := l.l.LearnAt(e, at)
-	if u.Step != 0 {
-		l.touch(e.Vector)
-		l.projected(u.Projected)
-		l.cap()
+func (l *linear) Learn(k store.MessageKey, e model.Lesson, at *model.Slots) model.Update {
+	if at == nil {
+		l.slots.Forget()
+		at = &l.slots
 	}
+	u := l.o.Learner.Update(e.Label, e.Weight, l.st.Weights.DotAt(e.Vector, at), e.Vector.SquaredNorm())
+	if len(e.Vector) == 0 {
+		u.Step = 0 // there is nothing to move
+	}
+	l.step(k, u.Step, e.Vector, at)
 	return u
 }
 
 func (l *linear) ascend(e *replayed, alpha float64) model.DualStep {
-	w, x := l.st.Weights, e.past
-	s := l.o.Learner.DualStep(e.label, e.weight, w.DotAt(x.vector, &x.at), x.norm, alpha)
-	if s.Step != 0 {
-		w.AddAt(s.Step, x.vector, &x.at, !l.scratch)
-		if l.rules.Len() > 0 {
-			l.project()
-		}
-		l.cap()
-	}
+	x := e.past
+	s := l.o.Learner.DualStep(e.label, e.weight, l.st.Weights.DotAt(x.vector, &x.at), x.norm, alpha)
+	l.step(e.message, s.Step, x.vector, &x.at)
 	return s
 }
 
-func (l *linear) project() { l.projected(l.rules.Project(l.st.Weights)) }
-
-// projected notes that the weights were brought in line with the rules.
-func (l *linear) projected(far float64) {
-	if far > 0 {
-		l.st.Account.Projected += far
-		l.touch(l.rules.Touched(nil))
-	}
+func (l *linear) repeat(k store.MessageKey, x model.Vector, step float64) {
+	l.slots.Forget()
+	l.step(k, step, x, &l.slots)
 }
 
-func (l *linear) repeat(x model.Vector, step float64) {
-	l.st.Weights.Add(step, x)
-	l.touch(x)
-	if step != 0 {
-		l.project()
+// step moves the weights by so much of the vector of message k, and keeps them to the rules
+// and to the limit.
+func (l *linear) step(k store.MessageKey, step float64, x model.Vector, at *model.Slots) {
+	if step == 0 {
+		return
 	}
+	l.st.Step(k, step, x, at)
+	l.project()
 	l.cap()
+}
+
+// project notes in the state which weights the rules have changed.
+func (l *linear) project() {
+	if l.rules.Len() == 0 {
+		return
+	}
+	w, touched := l.st.Weights, l.rules.Touched(nil)
+	for i, f := range touched {
+		touched[i].Value = w.Get(f.Index)
+	}
+	far := l.rules.Project(w)
+	if far == 0 {
+		return
+	}
+	l.st.Account.Projected += far
+	changed := touched[:0]
+	for _, f := range touched {
+		if v := w.Get(f.Index); v != f.Value {
+			changed = append(changed, model.Feature{Index: f.Index, Value: v})
+		}
+	}
+	l.st.SetWeights(changed)
 }
 
 // cap gives up a tenth of the weights, those of least magnitude, once there are more
 // than the limit, and adds the norm of what was given up to the displacement D of
 // the guarantees.
 func (l *linear) cap() {
-	w, limit := l.st.Weights, l.o.Limits.Weights
-	if w.Len() <= limit {
+	n, limit := l.st.Weights.Len(), l.o.Limits.Weights
+	if n <= limit {
 		return
 	}
-	gone := w.Smallest(w.Len() - limit*9/10)
+	gone := l.st.DropSmallest(n - limit*9/10)
 	l.st.Account.Displaced += math.Sqrt(gone.SquaredNorm())
-	for _, g := range gone {
-		w.Delete(g.Index)
-	}
-	l.touch(gone)
 	l.project()
 }
 
-// touch notes that weights changed, unless the state is never committed as such.
-func (l *linear) touch(x model.Vector) {
-	if !l.scratch {
-		l.st.TouchWeights(x)
-	}
-}
-
 // after plays the lesson on a copy of the weights that it can touch.
-func (l *linear) after(e model.Lesson, back float64) float64 {
-	w, ok := l.play(e, back)
-	if !ok {
-		return l.Score(e.Vector)
-	}
-	return w.Dot(e.Vector)
-}
+func (l *linear) after(e model.Lesson, back float64) float64 { return l.play(e, back).Dot(e.Vector) }
 
-// play returns those weights after the lesson. It is always ok, as the options were
-// validated.
-func (l *linear) play(e model.Lesson, back float64) (w *model.Weights, ok bool) {
+// play returns those weights after the lesson.
+func (l *linear) play(e model.Lesson, back float64) *model.Weights {
 	if l.under != nil {
 		l.bring(l.under, e.Vector)
 	}
-	w = model.NewWeights(len(e.Vector))
-	for _, f := range l.rules.Touched(e.Vector[:len(e.Vector):len(e.Vector)]) {
-		if v, ok := l.st.Weights.Lookup(f.Index); ok {
-			w.Set(f.Index, v)
-		}
-	}
-	twin, err := model.NewLinear(l.o.Learner, w, l.rules)
-	if err != nil {
-		return nil, false
-	}
-	if back != 0 {
-		w.Add(back, e.Vector)
-		l.rules.Project(w)
-	}
-	twin.Learn(e)
-	return w, true
+	t := l.trial()
+	t.bring(l.st.Weights, e.Vector)
+	t.repeat(store.MessageKey{}, e.Vector, back)
+	t.Learn(store.MessageKey{}, e, nil)
+	return t.st.Weights
 }
 
 func (l *linear) effect(e model.Lesson, back float64) func(model.Vector) float64 {
-	w, ok := l.play(e, back)
-	if !ok {
-		return func(model.Vector) float64 { return 0 }
-	}
-	change := w.Sorted()
+	change := l.play(e, back).Sorted()
 	for i, f := range change {
 		change[i].Value -= l.st.Weights.Get(f.Index)
 	}
@@ -233,12 +215,11 @@ func (l *linear) effect(e model.Lesson, back float64) func(model.Vector) float64
 
 // trial returns a learner like l that knows the weights of the rules' features, and of
 // those that bring gives it. Nothing that it does gets into the state.
-func (l *linear) trial() (*linear, error) {
-	st := &store.State{Weights: model.NewWeights(0)}
-	learner, err := model.NewLinear(l.o.Learner, st.Weights, l.rules)
-	t := &linear{l: learner, o: l.o, st: st, rules: l.rules, scratch: true}
+func (l *linear) trial() *linear {
+	t := &linear{o: l.o, st: &store.State{Weights: model.NewWeights(0)}, rules: l.rules}
+	t.o.Limits.Weights = math.MaxInt // which is that of all weights
 	t.bring(l.st.Weights, l.rules.Touched(nil))
-	return t, err
+	return t
 }
 
 // bring gives a trial the weights of x's features that it doesn't have yet.
@@ -272,13 +253,13 @@ func (k *kernel) weigh(x func() model.Vector) apart {
 	return apart{w, rest}
 }
 
-func (k *kernel) Learn(e model.Lesson, _ *model.Slots) model.Update {
+func (k *kernel) Learn(_ store.MessageKey, e model.Lesson, _ *model.Slots) model.Update {
 	u := k.l.Learn(e)
 	k.note()
 	return u
 }
 
-func (k *kernel) repeat(x model.Vector, step float64) {
+func (k *kernel) repeat(_ store.MessageKey, x model.Vector, step float64) {
 	k.l.Step(x, step)
 	k.note()
 }
@@ -333,11 +314,7 @@ func beginAnew(st *store.State) {
 
 // dropModel empties a state of what a learner has learnt.
 func dropModel(st *store.State) {
-	all := st.Weights.Sorted()
-	for _, w := range all {
-		st.Weights.Delete(w.Index)
-	}
-	st.TouchWeights(all)
+	st.ClearWeights()
 	empty(st.Supports)
 	empty(st.Window)
 	st.Account.Kernel = model.KernelTally{}

@@ -83,16 +83,10 @@ func begin(st *store.State, o Options) error {
 	if err != nil {
 		return fmt.Errorf("reading the prior: %w", err)
 	}
-	w := st.Weights
-	for _, f := range x {
-		w.Set(f.Index, f.Value)
+	st.SetWeights(x)
+	if n, limit := st.Weights.Len(), o.Limits.Weights; n > limit {
+		st.DropSmallest(n - limit*9/10) // as linear.cap does
 	}
-	if limit := o.Limits.Weights; w.Len() > limit {
-		for _, f := range w.Smallest(w.Len() - limit*9/10) { // as linear.cap does
-			w.Delete(f.Index)
-		}
-	}
-	st.TouchWeights(x)
 	return nil
 }
 

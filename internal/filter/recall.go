@@ -17,8 +17,9 @@ type past struct {
 // replayed is a lesson that replay takes a step on.
 type replayed struct {
 	*past
-	label  model.Label
-	weight float64
+	message store.MessageKey
+	label   model.Label
+	weight  float64
 }
 
 // Recall keeps the vectors of the window unpacked, with their places in the table of

@@ -67,9 +67,6 @@ func beside(o Options, st *store.State, rules *RuleSet, v Vectors) (*Filter, err
 	if err != nil {
 		return nil, err
 	}
-	if l, ok := learner.(*linear); ok {
-		l.scratch = true
-	}
 	f := &Filter{opts: o, st: st, vectors: v, learner: learner, rules: rules, lessons: newLessonWindow(st)}
 	f.readWindows()
 	f.project()

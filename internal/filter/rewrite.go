@@ -272,7 +272,7 @@ func (w *rewriting) relearn(p Past) error {
 			r.takeBack(l.Message, x)
 		}
 		if l.Step != 0 {
-			r.learner.repeat(x, l.Step)
+			r.learner.repeat(l.Message, x, l.Step)
 		}
 		if o.replays() {
 			r.keep(l, u, o.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))

@@ -92,9 +92,6 @@ func (t *Trial) obey(rules *RuleSet) error {
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	if l, ok := learner.(*linear); ok {
-		l.scratch = true
-	}
 	// Weights that come from a state obey its rules: bringing them in line once more
 	// could change their last bits.
 	begun := f.learner != nil

@@ -28,7 +28,7 @@ func (m Memory) Features(k store.MessageKey) (*featurize.Features, error) {
 	if !ok {
 		return nil, store.ErrNotFound
 	}
-	x, err := featurize.UnpackFeatures(r.Data, featurize.Vocabulary{})
+	x, err := featurize.UnpackFeatures(r.Data)
 	if err == nil && r.Names != nil {
 		err = x.UnpackNames(r.Names)
 	}
@@ -41,5 +41,5 @@ func (m Memory) Vector(k store.MessageKey, into model.Vector) (model.Vector, err
 	if !ok {
 		return into, store.ErrNotFound
 	}
-	return featurize.UnpackVector(into, r.Data, featurize.Vocabulary{})
+	return featurize.UnpackVector(into, r.Data)
 }

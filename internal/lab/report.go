@@ -51,7 +51,7 @@ type Report struct {
 
 // Weight is the weight of one feature.
 type Weight struct {
-	Feature uint64  `json:"feature"` // number of the feature in an svmlight file; otherwise a hash
+	Feature uint64  `json:"feature"` // number of the feature in the file
 	Value   float64 `json:"value"`   // 0 only by rounding
 	// Constant reports whether this is the weight of the constant coordinate of --lift.
 	Constant bool `json:"constant,omitempty"`

@@ -80,7 +80,7 @@ func Read(r io.Reader, name string) (*Inequalities, error) {
 		}
 		break
 	}
-	lessons, err := ReadVectors(bytes.NewReader(text), name)
+	lessons, err := ReadSVMLight(bytes.NewReader(text), name)
 	if err != nil {
 		return nil, err
 	}

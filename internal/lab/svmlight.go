@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +42,6 @@ func FeatureOf(i model.Index) uint64 { return uint64(i) - firstIndex }
 // skipped. name stands in errors.
 func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 	var out []model.Lesson
-	var reader rowReader
 	err := eachLine(r, name, func(line string) error {
 		if strings.TrimSpace(line) == "" {
 			return nil
@@ -51,7 +49,7 @@ func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 		if len(out) == maxRows {
 			return fmt.Errorf("there are more than %d rows", maxRows)
 		}
-		e, err := reader.svmlight(line)
+		e, err := svmlightRow(line)
 		if err == nil {
 			out = append(out, e)
 		}
@@ -60,22 +58,9 @@ func ReadSVMLight(r io.Reader, name string) ([]model.Lesson, error) {
 	return out, err
 }
 
-// rowReader has what rows share while they are read.
-type rowReader struct {
-	numbers numbers
-	vector  model.Vector // of the row
-	room    model.Vector // to sort it
-}
-
-// own returns a copy of the vector, without room for more.
-func (r *rowReader) own() model.Vector {
-	return slices.Clone(r.vector)
-}
-
-// svmlight reads one row that is not blank.
-func (r *rowReader) svmlight(line string) (e model.Lesson, err error) {
+// svmlightRow reads one row that is not blank.
+func svmlightRow(line string) (e model.Lesson, err error) {
 	e = model.Lesson{Weight: 1}
-	r.vector = r.vector[:0]
 	for f := range strings.FieldsSeq(line) {
 		if e.Label == 0 {
 			if e.Label, err = svmlightLabel(f); err != nil {
@@ -87,26 +72,25 @@ func (r *rowReader) svmlight(line string) (e model.Lesson, err error) {
 			continue
 		}
 		if cost, ok := strings.CutPrefix(f, "cost:"); ok {
-			if e.Weight, err = r.numbers.parse(cost); err != nil || !(e.Weight > 0) {
+			if e.Weight, err = parseNumber(cost); err != nil || !(e.Weight > 0) {
 				return e, fmt.Errorf("the cost %q is not a number above 0", shorten(cost))
 			}
 			continue
 		}
-		x, err := r.feature(f)
+		x, err := svmlightFeature(f)
 		if err != nil {
 			return e, err
 		}
 		if x.Value != 0 {
-			r.vector = append(r.vector, x)
+			e.Vector = append(e.Vector, x)
 		}
 	}
-	r.vector.Sort()
-	for i := 1; i < len(r.vector); i++ {
-		if r.vector[i].Index == r.vector[i-1].Index {
-			return e, fmt.Errorf("feature %d stands twice", FeatureOf(r.vector[i].Index))
+	e.Vector.Sort()
+	for i := 1; i < len(e.Vector); i++ {
+		if e.Vector[i].Index == e.Vector[i-1].Index {
+			return e, fmt.Errorf("feature %d stands twice", FeatureOf(e.Vector[i].Index))
 		}
 	}
-	e.Vector = r.own()
 	return e, nil
 }
 
@@ -124,14 +108,14 @@ func svmlightLabel(text string) (model.Label, error) {
 	return model.Important, nil
 }
 
-// feature reads feature:value.
-func (r *rowReader) feature(text string) (model.Feature, error) {
+// svmlightFeature reads feature:value.
+func svmlightFeature(text string) (model.Feature, error) {
 	feature, value, ok := strings.Cut(text, ":")
 	n, err := strconv.ParseUint(feature, 10, 64)
 	if !ok || err != nil || n > math.MaxUint64-firstIndex {
 		return model.Feature{}, fmt.Errorf("%q is not feature:value with a whole number as feature", shorten(text))
 	}
-	v, err := r.numbers.parse(value)
+	v, err := parseNumber(value)
 	if err != nil {
 		return model.Feature{}, fmt.Errorf("the value of feature %d: %w", n, err)
 	}
@@ -141,20 +125,13 @@ func (r *rowReader) feature(text string) (model.Feature, error) {
 // eachLine calls fn for every line without its comment; its error, if any, gets
 // the line's number.
 func eachLine(r io.Reader, name string, fn func(line string) error) error {
-	return eachRawLine(r, name, func(line string) error {
-		line, _, _ = strings.Cut(line, "#")
-		return fn(line)
-	})
-}
-
-// eachRawLine is eachLine for formats without comments.
-func eachRawLine(r io.Reader, name string, fn func(line string) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxLine)
 	n := 0
 	for s.Scan() {
 		n++
-		if err := fn(s.Text()); err != nil {
+		line, _, _ := strings.Cut(s.Text(), "#")
+		if err := fn(line); err != nil {
 			return fmt.Errorf("%w: %s, line %d: %w", ErrFormat, name, n, err)
 		}
 	}
@@ -166,23 +143,6 @@ func eachRawLine(r io.Reader, name string, fn func(line string) error) error {
 	return nil
 }
 
-// firstLine returns the beginning of what r holds, up to the end of the first line
-// that is neither empty nor a comment, and a reader of all of it.
-func firstLine(r io.Reader) (string, io.Reader, error) {
-	b := bufio.NewReader(r)
-	var seen strings.Builder
-	for {
-		line, err := b.ReadString('\n')
-		seen.WriteString(line)
-		if t := strings.TrimSpace(line); t != "" && t[0] != '#' || errors.Is(err, io.EOF) || seen.Len() > maxLine {
-			return t, io.MultiReader(strings.NewReader(seen.String()), b), nil
-		}
-		if err != nil {
-			return "", nil, err
-		}
-	}
-}
-
 // parseNumber reads a finite number.
 func parseNumber(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
@@ -190,30 +150,6 @@ func parseNumber(s string) (float64, error) {
 		return 0, fmt.Errorf("%q is not a finite number", shorten(s))
 	}
 	return v, nil
-}
-
-// numbers reads numbers and remembers some: the features of one message have a handful of
-// values, of up to 20 digits each. The zero value is ready to use.
-type numbers [64]struct {
-	text  string
-	value float64
-}
-
-// parse is parseNumber.
-func (n *numbers) parse(s string) (float64, error) {
-	if s == "" {
-		return parseNumber(s)
-	}
-	// The last digits differ most.
-	last := &n[(int(s[len(s)-1])+10*int(s[len(s)/2]))%len(n)]
-	if last.text == s {
-		return last.value, nil
-	}
-	v, err := parseNumber(s)
-	if err == nil {
-		last.text, last.value = strings.Clone(s), v
-	}
-	return v, err
 }
 
 // shorten keeps errors to one line.

@@ -7,6 +7,15 @@ import (
 	"math/bits"
 )
 
+// Ascending numbers are written as the gaps between them, less 1, each as a Golomb-Rice
+// code: what lies above its low bits as so many ones and a zero, then the low bits. A gap
+// with mostOnes of those or more is mostOnes ones and then all of its bits.
+const mostOnes = 15
+
+// lowBits is how many low bits a gap has between n numbers below bound that are spread evenly:
+// those of ln 2 of the mean.
+func lowBits(n int, bound uint64) int { return bits.Len64(bound / 10 * 7 / uint64(max(n, 1))) }
+
 // bitWriter appends numbers of so many bits to out, the highest bit first.
 type bitWriter struct {
 	out  []byte
@@ -36,48 +45,9 @@ func (w *bitWriter) flush() []byte {
 	return w.out
 }
 
-// peek returns 64 bits of data from bit at on, with zeros behind the last.
-func peek(data []byte, at int) uint64 {
-	from, over := at>>3, at&7
-	if from+9 <= len(data) {
-		return binary.BigEndian.Uint64(data[from:])<<over | uint64(data[from+8])>>(8-over)
-	}
-	var rest [9]byte
-	copy(rest[:], data[min(from, len(data)):])
-	return binary.BigEndian.Uint64(rest[:])<<over | uint64(rest[8])>>(8-over)
-}
-
-// Ascending numbers are written as the gaps between them, less 1, each as a Golomb-Rice
-// code: what lies above its low bits as so many ones and a zero, then the low bits. A gap
-// with mostOnes of those or more is mostOnes ones and then all of its bits.
-const mostOnes = 15
-
-// bestLow returns with how many low bits the numbers take the least room, and how many
-// bits that is. bound is above all of them.
-func bestLow(numbers []uint64, bound uint64) (low, size int) {
-	width := bits.Len64(bound)
-	mean := bits.Len64(bound / uint64(max(len(numbers), 1)))
-	size = -1
-	for k := max(mean-2, 0); k <= min(mean, width); k++ {
-		total, next := 0, uint64(0)
-		for _, n := range numbers {
-			if ones := (n - next) >> k; ones < mostOnes {
-				total += int(ones) + 1 + k
-			} else {
-				total += mostOnes + width
-			}
-			next = n + 1
-		}
-		if size < 0 || total < size {
-			low, size = k, total
-		}
-	}
-	return low, size
-}
-
-// putAscending appends numbers below bound with the given low bits.
-func putAscending(w *bitWriter, numbers []uint64, bound uint64, low int) {
-	next := uint64(0)
+// ascending appends numbers below bound.
+func (w *bitWriter) ascending(numbers []uint64, bound uint64) {
+	low, next := lowBits(len(numbers), bound), uint64(0)
 	for _, n := range numbers {
 		gap := n - next
 		if ones := gap >> low; ones < mostOnes {
@@ -91,48 +61,48 @@ func putAscending(w *bitWriter, numbers []uint64, bound uint64, low int) {
 	}
 }
 
-// ascending reads what putAscending wrote. The zero value has no numbers.
-type ascending struct {
-	data  []byte
-	at    int // bits read
-	low   int
-	width int // of bound
-	bound uint64
-	next  uint64 // the least that the next number can be
-	left  int    // numbers to come
-	bad   bool
+// bitReader reads what a bitWriter wrote.
+type bitReader struct {
+	data []byte
+	at   int // bits read
 }
 
-// take returns the next number; ok is false behind the last one, and when something is
-// wrong, which is told by end.
-func (a *ascending) take() (n uint64, ok bool) {
-	if a.left == 0 || a.bad {
-		return 0, false
+// peek returns the next 64 bits, with zeros behind the last.
+func (r *bitReader) peek() uint64 {
+	from, over := r.at>>3, r.at&7
+	if from+9 <= len(r.data) {
+		return binary.BigEndian.Uint64(r.data[from:])<<over | uint64(r.data[from+8])>>(8-over)
 	}
-	a.left--
-	word := peek(a.data, a.at)
-	ones := bits.LeadingZeros64(^word)
-	if ones < mostOnes {
-		n = a.next + uint64(ones)<<a.low + word<<(ones+1)>>(63-a.low)>>1
-		a.at += ones + 1 + a.low
-	} else {
-		gap := word << mostOnes >> (64 - a.width)
-		a.bad = gap>>a.low < mostOnes // it has a shorter form
-		n = a.next + gap
-		a.at += mostOnes + a.width
-	}
-	if n >= a.bound || a.at > 8*len(a.data) {
-		a.bad = true
-	}
-	a.next = n + 1
-	return n, !a.bad
+	var rest [9]byte
+	copy(rest[:], r.data[min(from, len(r.data)):])
+	return binary.BigEndian.Uint64(rest[:])<<over | uint64(rest[8])>>(8-over)
 }
 
-// end reports whether the numbers were all there was, but for zeros up to a byte.
-func (a *ascending) end() bool {
-	if a.bad || a.left > 0 || (a.at+7)/8 != len(a.data) {
-		return false
+// ascending reads numbers below bound, and reports whether they were there.
+func (r *bitReader) ascending(into []uint64, bound uint64) bool {
+	low, width, next := lowBits(len(into), bound), bits.Len64(bound), uint64(0)
+	for i := range into {
+		word := r.peek()
+		ones := bits.LeadingZeros64(^word)
+		gap := uint64(ones)<<low | word<<(ones+1)>>(64-low)
+		if ones < mostOnes {
+			r.at += ones + 1 + low
+		} else {
+			gap = word << mostOnes >> (64 - width)
+			r.at += mostOnes + width
+		}
+		if next += gap; next >= bound {
+			return false
+		}
+		into[i] = next
+		next++
 	}
-	over := a.at & 7
-	return over == 0 || a.data[len(a.data)-1]<<over == 0
+	return r.at <= 8*len(r.data)
+}
+
+// rest returns what follows the bits, and reports whether zeros filled the last byte up.
+func (r *bitReader) rest() ([]byte, bool) {
+	end := (r.at + 7) / 8
+	over := r.at & 7
+	return r.data[end:], over == 0 || r.data[end-1]<<over == 0
 }

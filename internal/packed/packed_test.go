@@ -13,68 +13,56 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// vector is a vector in the clear.
-type vector struct {
-	head Head
-	all  []Feature
-}
-
-func (v vector) pack() []byte {
-	return Pack(v.head, len(v.all), func(i int) Feature { return v.all[i] })
-}
-
 // mail returns vectors that have much in common, as those of an account have: of the
 // given number of features in all, some are in most vectors and some in few. Each has
 // features that no other has.
-func mail(rng *rand.Rand, vectors, features int) (all []vector) {
+func mail(rng *rand.Rand, vectors, features int) (all []Vector) {
 	words := make([]Feature, features)
 	for i := range words {
 		words[i] = Feature{Index: model.FoldIndex(rng.Uint64()), Group: uint8(rng.IntN(Groups)), Value: 1 + uint16(rng.IntN(2))}
 	}
 	for n := range vectors {
-		v := vector{head: Head{Affine: 0.25}}
-		for g := range v.head.Factors {
-			v.head.Factors[g] = 1 / math.Sqrt(float64(9+rng.IntN(5)))
+		x := Vector{Affine: 0.25}
+		for g := range x.Factors {
+			x.Factors[g] = 1 / math.Sqrt(float64(9+rng.IntN(5)))
 		}
 		for i, w := range words {
 			if rng.IntN(2+i/100) == 0 {
-				v.all = append(v.all, w)
+				x.Features = append(x.Features, w)
 			}
 		}
 		for range n % 7 {
-			v.all = append(v.all, Feature{Index: model.FoldIndex(rng.Uint64()), Value: 1})
+			x.Features = append(x.Features, Feature{Index: model.FoldIndex(rng.Uint64()), Value: 1})
 		}
-		slices.SortFunc(v.all, func(a, b Feature) int { return int(a.Index) - int(b.Index) })
-		v.all = slices.CompactFunc(v.all, func(a, b Feature) bool { return a.Index == b.Index })
-		all = append(all, v)
+		slices.SortFunc(x.Features, func(a, b Feature) int { return int(a.Index) - int(b.Index) })
+		x.Features = slices.CompactFunc(x.Features, func(a, b Feature) bool { return a.Index == b.Index })
+		all = append(all, x)
 	}
 	return all
 }
 
 // odd returns vectors that no mail gives.
-func odd() []vector {
+func odd() []Vector {
 	const last = 1<<model.IndexBits - 1
-	ends := vector{head: Head{Affine: 1, Factors: [Groups]float64{0, 1, 0.5, math.Copysign(0, -1)}}}
+	ends := Vector{Affine: 1, Factors: [Groups]float64{0, 1, 0.5, math.Copysign(0, -1)}}
 	for i, index := range []model.Index{2, 3, 4, 1000, 1 << 30, last - 1, last} {
-		ends.all = append(ends.all, Feature{Index: index, Value: uint16(1 + i%2), Group: uint8(i % Groups)})
+		ends.Features = append(ends.Features, Feature{Index: index, Value: uint16(1 + i%2), Group: uint8(i % Groups)})
 	}
-	wide := vector{}
+	wide := Vector{}
 	for i := range 3000 {
-		wide.all = append(wide.all, Feature{Index: model.Index(2 + i), Value: 1})
+		wide.Features = append(wide.Features, Feature{Index: model.Index(2 + i), Value: 1})
 	}
-	wide.all = append(wide.all, Feature{Index: last, Value: 1})
-	counts := vector{all: []Feature{{Index: 5, Value: 1}, {Index: 6, Value: 300, Group: 3}}}
-	return []vector{{}, {head: Head{Affine: 0.5}}, ends, wide, counts}
+	wide.Features = append(wide.Features, Feature{Index: last, Value: 1})
+	counts := Vector{Features: []Feature{{Index: 5, Value: 1}, {Index: 6, Value: 300, Group: 3}, {Index: 8, Value: math.MaxUint16}, {Index: 9, Value: 2}}}
+	return []Vector{{}, {Affine: 0.5}, ends, wide, counts}
 }
 
 // vocabularyOf builds the vocabulary of vectors.
-func vocabularyOf(t testing.TB, of [][]byte) (Vocabulary, []byte) {
+func vocabularyOf(t testing.TB, of []Vector) (Vocabulary, []byte) {
 	t.Helper()
 	var b Builder
-	for _, data := range of {
-		if err := b.Add(data, Vocabulary{}); err != nil {
-			t.Fatal(err)
-		}
+	for i := range of {
+		b.Add(&of[i])
 	}
 	written := b.Written()
 	if written == nil {
@@ -87,68 +75,50 @@ func vocabularyOf(t testing.TB, of [][]byte) (Vocabulary, []byte) {
 	return v, written
 }
 
-// read is the slow and obvious way from a packed vector back to its features.
-func read(t testing.TB, data []byte, v Vocabulary) vector {
-	t.Helper()
-	r, err := Open(data, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	is := vector{head: r.Head}
-	for f, ok := r.Next(); ok; f, ok = r.Next() {
-		is.all = append(is.all, f)
-	}
-	if err := r.End(func(i int, value uint16) { is.all[i].Value = value }); err != nil {
-		t.Fatal(err)
-	}
-	if len(is.all) != r.Features {
-		t.Fatalf("%d features were announced, %d came", r.Features, len(is.all))
-	}
-	return is
+func same(a, b *Vector) bool {
+	return a.Affine == b.Affine && a.Factors == b.Factors && slices.Equal(a.Features, b.Features)
 }
 
-func TestBothFormsGiveTheSameVectors(t *testing.T) {
+func TestVectorsComeBack(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
+	var got Vector // whatever was in it before
 	for _, size := range []int{1, 2, 3, 40, 300, 3000} {
 		all := append(mail(rng, 40, size), odd()...)
-		var packed [][]byte
-		plain := 0
-		for _, v := range all {
-			packed = append(packed, v.pack())
-			plain += len(packed[len(packed)-1])
-		}
-		v, written := vocabularyOf(t, packed)
-		c, err := NewCondenser(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		total := len(written)
-		for i, data := range packed {
-			want := all[i]
-			if got := read(t, data, Vocabulary{}); got.head != want.head || !slices.Equal(got.all, want.all) {
-				t.Fatalf("%d words, vector %d: packed, it came back as another", size, i)
-			}
-			dense, ok := c.Condense(data)
-			if !ok {
-				total += len(data)
-				continue
-			}
-			total += len(dense)
-			if got := read(t, dense, v); got.head != want.head || !slices.Equal(got.all, want.all) {
-				t.Errorf("%d words, vector %d: condensed, it came back as another", size, i)
-			}
-			if again, err := Expand(nil, v, dense); err != nil || !bytes.Equal(again, data) {
-				t.Errorf("%d words, vector %d: expanded, the bytes are others: %v", size, i, err)
+		v, written := vocabularyOf(t, all)
+		plain, dense := 0, len(written)
+		for i := range all {
+			for _, with := range []Vocabulary{{}, v} {
+				data := all[i].Append(nil, with)
+				if err := got.Read(data, with); err != nil || !same(&got, &all[i]) {
+					t.Fatalf("%d words, vector %d of %d came back as another: %v", size, i, len(all), err)
+				}
+				if IsDense(data) {
+					dense += len(data)
+				} else {
+					plain += len(data)
+				}
+				if again := got.Append(nil, with); !bytes.Equal(again, data) {
+					t.Errorf("%d words, vector %d: written again, the bytes are others", size, i)
+				}
 			}
 		}
-		if size >= 300 && total > plain*2/3 {
-			t.Errorf("%d words: dense vectors and vocabulary take %d bytes, plain ones %d", size, total, plain)
+		if size >= 300 && dense > plain*2/3 {
+			t.Errorf("%d words: vectors and vocabulary take %d bytes, plain ones %d", size, dense, plain)
 		}
 	}
 }
 
-// TestAVocabularyGivesEachKeyByItsNumber: against the list that it was made of.
+// The model's vector has the products, without zeros.
+func TestAVectorIsItsProducts(t *testing.T) {
+	x := Vector{Affine: 0.25, Factors: [Groups]float64{0.5, 0, 1}, Features: []Feature{{5, 2, 0}, {6, 1, 1}, {7, 3, 2}}}
+	want := model.Vector{{Index: model.Affine, Value: 0.25}, {Index: 5, Value: 1}, {Index: 7, Value: 3}}
+	if got, err := AppendVector(nil, x.Append(nil, Vocabulary{}), Vocabulary{}); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}
+
+// A vocabulary gives each key by its number, against the list that it was made of.
 func TestAVocabularyGivesEachKeyByItsNumber(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -165,62 +135,14 @@ func TestAVocabularyGivesEachKeyByItsNumber(t *testing.T) {
 		}
 		b.keys = append(b.keys, 7) // too seldom
 		v, err := OpenVocabulary(b.Written())
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || v.n != len(want) {
+			t.Fatalf("%d keys came back as %d, %v", len(want), v.n, err)
 		}
-		if !slices.Equal(v.keys(), want) {
-			t.Errorf("%d keys came back as others", n)
-		}
-	}
-}
-
-func TestNumbersAreSorted(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(7, 8))
-	for _, n := range []int{0, 1, 2, 1000} {
-		for _, width := range []int{1, 11, 12, 41, 64} {
-			numbers := make([]uint64, n)
-			for i := range numbers {
-				numbers[i] = rng.Uint64() >> (64 - width)
-			}
-			want := slices.Sorted(slices.Values(numbers))
-			if got := sorted(numbers); !slices.Equal(got, want) {
-				t.Errorf("%d numbers of %d bits are not sorted", n, width)
+		for i, key := range want {
+			if v.key(i) != key {
+				t.Fatalf("key %d of %d came back as another", i, n)
 			}
 		}
-	}
-}
-
-// TestOtherWaysToWriteAVectorStayPlain: what Pack would not write comes back in the bytes
-// that it was, since it is not condensed.
-func TestOtherWaysToWriteAVectorStayPlain(t *testing.T) {
-	t.Parallel()
-	var all [][]byte
-	for range leastShared {
-		all = append(all, vector{all: []Feature{{Index: 5, Value: 1}, {Index: 600, Value: 1}}}.pack())
-	}
-	v, _ := vocabularyOf(t, all)
-	c, err := NewCondenser(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := c.Condense(all[0]); !ok {
-		t.Fatal("it is not condensed as Pack writes it")
-	}
-	long := slices.Insert(bytes.Clone(all[0]), headBytes+1, 0)
-	long[headBytes] |= 0x80
-	read(t, long, Vocabulary{})
-	if _, ok := c.Condense(long); ok {
-		t.Error("a number in a longer form was condensed")
-	}
-	w := bitWriter{out: append(bytes.Clone(all[0][:headBytes]), 1)}
-	w.out[1] = flagTwice
-	w.put(0, 1)
-	w.put(3, gapBits(1))
-	w.put(0, groupBits+1)
-	read(t, w.flush(), Vocabulary{})
-	if _, ok := c.Condense(w.out); ok {
-		t.Error("values of which none is 2 were condensed")
 	}
 }
 
@@ -231,146 +153,108 @@ func TestVectorsWithNothingInCommonHaveNoVocabulary(t *testing.T) {
 		t.Error("there is a vocabulary of nothing")
 	}
 	for i := range 10 {
-		v := vector{all: []Feature{{Index: model.Index(10 + i), Value: 1}}}
-		if err := b.Add(v.pack(), Vocabulary{}); err != nil {
-			t.Fatal(err)
-		}
+		b.Add(&Vector{Features: []Feature{{Index: model.Index(10 + i), Value: 1}}})
 	}
 	if b.Written() != nil {
 		t.Error("there is a vocabulary of what no two have")
 	}
 }
 
-func TestADenseVectorNeedsItsVocabulary(t *testing.T) {
+func TestADamagedVectorIsRefused(t *testing.T) {
 	t.Parallel()
 	data, v, _ := denseSample(t)
-	if _, err := Open(data, Vocabulary{}); err == nil {
-		t.Error("it can be read without")
+	var x Vector
+	if err := x.Read(data, Vocabulary{}); err == nil {
+		t.Error("it can be read without its vocabulary")
 	}
-	if _, err := Expand(nil, v, data); err != nil {
-		t.Error(err)
-	}
-	if _, err := Expand(nil, v, append(bytes.Clone(data), 0)); err == nil {
+	if err := x.Read(append(bytes.Clone(data), 0), v); err == nil {
 		t.Error("it can be read with a byte more")
 	}
 	for n := range data {
-		if _, err := Expand(nil, v, data[:n]); err == nil {
+		if err := x.Read(data[:n], v); err == nil {
 			t.Errorf("its first %d bytes can be read", n)
 		}
 	}
 }
 
-// denseSample returns a dense vector, its vocabulary and that in written form.
+// denseSample returns a vector that needs a vocabulary, that, and that in written form.
 func denseSample(t testing.TB) ([]byte, Vocabulary, []byte) {
 	t.Helper()
-	var packed [][]byte
-	for _, v := range mail(rand.New(rand.NewPCG(1, 2)), 20, 100) {
-		packed = append(packed, v.pack())
-	}
-	v, written := vocabularyOf(t, packed)
-	c, err := NewCondenser(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dense, ok := c.Condense(packed[13])
-	if !ok {
-		t.Fatal("no dense form")
-	}
-	return dense, v, written
+	all := mail(rand.New(rand.NewPCG(1, 2)), 20, 100)
+	v, written := vocabularyOf(t, all)
+	return all[13].Append(nil, v), v, written
 }
 
-func FuzzDense(f *testing.F) {
+// FuzzVector: any data is read as a vector that is written and read again as the same, or refused.
+func FuzzVector(f *testing.F) {
 	dense, _, written := denseSample(f)
 	f.Add(dense, written)
-	f.Add(binary.AppendUvarint([]byte{denseVersion, 1, 1, 1, 1, 1, 0}, 1), written)
+	f.Add(binary.AppendUvarint([]byte{form | flagDense, 1, 1, 1, 1, 1, 0}, 1), written)
+	for _, x := range odd() {
+		f.Add(x.Append(nil, Vocabulary{}), []byte{})
+	}
 	f.Fuzz(func(t *testing.T, data, written []byte) {
 		v, err := OpenVocabulary(written)
 		if err != nil {
+			v = Vocabulary{}
+		}
+		var x, y Vector
+		if err := x.Read(data, v); err != nil {
 			return
 		}
-		plain, err := Expand(nil, v, data)
-		if err != nil {
-			return
+		if err := x.AppendTo(nil).Validate(); err != nil {
+			t.Fatal(err)
 		}
-		want := read(t, data, v)
-		got := read(t, plain, Vocabulary{})
-		if got.head != want.head && !math.IsNaN(got.head.Affine) || !slices.Equal(got.all, want.all) {
-			t.Error("expanded, the vector is another")
+		for i := 1; i < v.n; i++ {
+			if v.key(i) <= v.key(i-1) { // nobody writes such a one, so nobody writes with it
+				v = Vocabulary{}
+			}
 		}
-		c, err := NewCondenser(v)
-		if err != nil {
-			return
-		}
-		again, ok := c.Condense(plain)
-		if !ok {
-			return
-		}
-		if is, err := Expand(nil, v, again); err != nil || !bytes.Equal(is, plain) {
-			t.Errorf("condensed again, the bytes are others: %v", err)
+		for _, with := range []Vocabulary{{}, v} {
+			if err := y.Read(x.Append(nil, with), with); err != nil || !same(&x, &y) {
+				t.Errorf("written again it is another one: %v", err)
+			}
 		}
 	})
 }
 
-// BenchmarkDense reads vectors of both forms: of some 300 features, from a vocabulary of
-// 20,000, as those of linux-mtd have.
-func BenchmarkDense(b *testing.B) {
+// BenchmarkVector reads and writes vectors of some 300 features, with a vocabulary of
+// 20,000, as those of linux-mtd have, and without.
+func BenchmarkVector(b *testing.B) {
 	all := mail(rand.New(rand.NewPCG(1, 1)), 200, 20_000)
-	var plain, dense [][]byte
-	features, plainSize, denseSize := 0, 0, 0
-	for _, v := range all {
-		plain = append(plain, v.pack())
-		features += len(v.all)
-		plainSize += len(plain[len(plain)-1])
-	}
-	v, _ := vocabularyOf(b, plain)
-	c, err := NewCondenser(v)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, data := range plain {
-		d, ok := c.Condense(data)
-		if !ok {
-			b.Fatal("no dense form")
+	v, _ := vocabularyOf(b, all)
+	for name, with := range map[string]Vocabulary{"plain": {}, "dense": v} {
+		size, features := 0, 0
+		var packed [][]byte
+		for i := range all {
+			packed = append(packed, all[i].Append(nil, with))
+			size += len(packed[i])
+			features += len(all[i].Features)
 		}
-		dense = append(dense, bytes.Clone(d))
-		denseSize += len(d)
-	}
-	for _, form := range []struct {
-		name string
-		data [][]byte
-		size int
-	}{{"plain", plain, plainSize}, {"dense", dense, denseSize}} {
-		b.Run(form.name, func(b *testing.B) {
+		b.Run("read/"+name, func(b *testing.B) {
 			b.ReportAllocs()
-			n := 0
-			for b.Loop() {
-				r, err := Open(form.data[n%len(form.data)], v)
-				if err != nil {
+			var x model.Vector
+			for n := 0; b.Loop(); n++ {
+				var err error
+				if x, err = AppendVector(x[:0], packed[n%len(packed)], with); err != nil {
 					b.Fatal(err)
 				}
-				for _, ok := r.Next(); ok; _, ok = r.Next() {
-				}
-				if err := r.End(nil); err != nil {
-					b.Fatal(err)
-				}
-				n++
 			}
-			b.ReportMetric(float64(form.size)/float64(len(all)), "bytes")
+			b.ReportMetric(float64(size)/float64(len(all)), "bytes")
 			b.ReportMetric(float64(features)/float64(len(all)), "features")
 		})
+		b.Run("write/"+name, func(b *testing.B) {
+			var room []byte
+			for n := 0; b.Loop(); n++ {
+				room = all[n%len(all)].Append(room[:0], with)
+			}
+		})
 	}
-	b.Run("condense", func(b *testing.B) {
-		n := 0
-		for b.Loop() {
-			c.Condense(plain[n%len(plain)])
-			n++
-		}
-	})
 	b.Run("build", func(b *testing.B) {
 		for b.Loop() {
-			vocabularyOf(b, plain)
+			vocabularyOf(b, all)
 		}
-		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(plain)), "µs/vector")
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(all)), "µs/vector")
 	})
 }
 

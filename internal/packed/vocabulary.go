@@ -7,26 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
-
-	"github.com/hinged/hinged/model"
+	"sort"
 )
-
-// A key is a feature with its group and its value, if that is 1 or 2.
-const keyBits = model.IndexBits + groupBits + 1
-
-func keyOf(f Feature) uint64 {
-	return uint64(f.Index)<<(groupBits+1) | uint64(f.Group)<<1 | uint64(f.Value-1)
-}
-
-func featureOf(key uint64) Feature {
-	return Feature{
-		Index: model.Index(key >> (groupBits + 1)),
-		Group: uint8(key >> 1 & (Groups - 1)),
-		Value: uint16(1 + key&1),
-	}
-}
 
 // Vocabulary lists the keys and the factors that several vectors of an account have. Its
 // written form:
@@ -38,17 +21,18 @@ func featureOf(key uint64) Feature {
 //
 // So a key is found by its number with one read. As Elias and Fano write ascending
 // numbers a key would take 3.5 bytes, not 5, and its vectors five times as long to read.
+//
+// The zero value is empty.
 type Vocabulary struct {
 	factors []byte
 	n       int // keys
-	lower   int // of them, those below 1<<lowBits
+	lower   int // of them, those below 1<<40
 	lows    []byte
 }
 
 const (
 	vocabularyVersion = 1
-	lowBits           = 40
-	lowBytes          = lowBits / 8
+	lowBytes          = 5
 )
 
 // leastShared is in how many vectors a key or a factor has to be to come into the
@@ -67,20 +51,18 @@ func OpenVocabulary(data []byte) (v Vocabulary, err error) {
 	if len(data) == 0 || data[0] != vocabularyVersion {
 		return v, fmt.Errorf("%w: its version", errVocabulary)
 	}
-	factors, size := binary.Uvarint(data[1:])
-	data = data[1+max(size, 0):]
-	if size <= 0 || factors > uint64(len(data)/8) {
+	h := head{rest: data[1:]}
+	factors := h.number(uint64(len(data) / 8))
+	if h.bad || 8*factors > uint64(len(h.rest)) {
 		return v, errSizes
 	}
-	v.factors, data = data[:8*factors], data[8*factors:]
-	n, size := binary.Uvarint(data)
-	data = data[max(size, 0):]
-	lower, more := binary.Uvarint(data)
-	data = data[max(more, 0):]
-	if size <= 0 || more <= 0 || n > uint64(len(data)/lowBytes) || lower > n || uint64(len(data)) != n*lowBytes {
-		return v, errSizes
+	v.factors, h.rest = h.rest[:8*factors], h.rest[8*factors:]
+	n := h.number(uint64(len(data) / lowBytes))
+	lower := h.number(n)
+	if h.bad || uint64(len(h.rest)) != n*lowBytes {
+		return Vocabulary{}, errSizes
 	}
-	v.n, v.lower, v.lows = int(n), int(lower), data
+	v.n, v.lower, v.lows = int(n), int(lower), h.rest
 	return v, nil
 }
 
@@ -97,7 +79,7 @@ func (v *Vocabulary) key(i int) uint64 {
 	b := v.lows[lowBytes*i : lowBytes*i+lowBytes]
 	key := uint64(binary.LittleEndian.Uint32(b)) | uint64(b[4])<<32
 	if i >= v.lower {
-		key |= 1 << lowBits
+		key |= 1 << 40
 	}
 	return key
 }
@@ -109,28 +91,34 @@ func (v *Vocabulary) factor(i uint64) float64 {
 
 // factorNumber is the number of a factor; ok is false if it is not listed.
 func (v *Vocabulary) factorNumber(f float64) (i int, ok bool) {
-	from, to := 0, len(v.factors)/8
-	for from < to {
-		switch mid := (from + to) / 2; {
-		case v.factor(uint64(mid)) < f:
-			from = mid + 1
-		default:
-			to = mid
-		}
-	}
-	return from, from < len(v.factors)/8 && math.Float64bits(v.factor(uint64(from))) == math.Float64bits(f)
+	n := len(v.factors) / 8
+	i = sort.Search(n, func(i int) bool { return v.factor(uint64(i)) >= f })
+	return i, i < n && math.Float64bits(v.factor(uint64(i))) == math.Float64bits(f)
 }
 
-// keys returns all keys; nil if they do not ascend.
-func (v *Vocabulary) keys() []uint64 {
-	all := make([]uint64, v.n)
-	for i := range all {
-		all[i] = v.key(i)
-		if i > 0 && all[i] <= all[i-1] {
-			return nil
+// split returns the numbers of those keys of x that v lists, and the other keys, in the room
+// of x.
+func (v *Vocabulary) split(x *Vector) (ids, others []uint64) {
+	x.keys = slices.Grow(x.keys[:0], 2*len(x.Features))
+	ids, others = x.keys[:0:len(x.Features)], x.keys[len(x.Features):len(x.Features)]
+	at := 0
+	for _, f := range x.Features {
+		key := keyOf(f)
+		// Both ascend; a vector has a small part of the vocabulary, so the next is looked
+		// for in strides that double.
+		stride := 1
+		for at+stride < v.n && v.key(at+stride) < key {
+			at += stride
+			stride *= 2
+		}
+		at += sort.Search(min(stride, v.n-at), func(i int) bool { return v.key(at+i) >= key })
+		if at < v.n && v.key(at) == key {
+			ids = append(ids, uint64(at))
+		} else {
+			others = append(others, key)
 		}
 	}
-	return all
+	return ids, others
 }
 
 // Builder makes the vocabulary of the vectors that it is given. The zero value has none.
@@ -139,36 +127,20 @@ type Builder struct {
 	factors []uint64
 }
 
-// Add adds a vector in either form; v is as for Open.
-func (b *Builder) Add(data []byte, v Vocabulary) error {
-	r, err := Open(data, v)
-	if err != nil {
-		return err
-	}
-	from := len(b.keys)
-	for f, ok := r.Next(); ok; f, ok = r.Next() {
+// Add adds a vector.
+func (b *Builder) Add(x *Vector) {
+	for _, f := range x.Features {
 		b.keys = append(b.keys, keyOf(f))
 	}
-	odd := false
-	if err := r.End(func(int, uint16) { odd = true }); err != nil {
-		b.keys = b.keys[:from]
-		return err
-	}
-	if odd { // it will stay plain
-		b.keys = b.keys[:from]
-		return nil
-	}
-	for _, f := range append(r.Factors[:], r.Affine) {
+	for _, f := range append(x.Factors[:], x.Affine) {
 		b.factors = append(b.factors, math.Float64bits(f))
 	}
-	return nil
 }
 
 // Written returns the vocabulary in written form; nil if the vectors have too little in
-// common. The Builder is empty then.
+// common.
 func (b *Builder) Written() []byte {
 	keys, factors := shared(b.keys), shared(b.factors)
-	*b = Builder{}
 	if len(keys) == 0 {
 		return nil
 	}
@@ -176,7 +148,7 @@ func (b *Builder) Written() []byte {
 	for _, f := range factors {
 		out = binary.BigEndian.AppendUint64(out, f) // none is negative, so their order is that of their bits
 	}
-	lower, _ := slices.BinarySearch(keys, 1<<lowBits)
+	lower, _ := slices.BinarySearch(keys, 1<<40)
 	out = binary.AppendUvarint(out, uint64(len(keys)))
 	out = binary.AppendUvarint(out, uint64(lower))
 	for _, key := range keys {
@@ -185,10 +157,10 @@ func (b *Builder) Written() []byte {
 	return out
 }
 
-// shared returns those of the numbers that are there often enough, ascending, each once.
-// It orders them in place.
+// shared returns those of the numbers that are there often enough, ascending, each once, in
+// their place.
 func shared(numbers []uint64) []uint64 {
-	numbers = sorted(numbers)
+	slices.Sort(numbers)
 	kept := numbers[:0]
 	for i := 0; i < len(numbers); {
 		n, end := numbers[i], i+1
@@ -201,34 +173,4 @@ func shared(numbers []uint64) []uint64 {
 		i = end
 	}
 	return kept
-}
-
-// sorted returns the numbers in ascending order; it may use their room for others. Hashes
-// are spread evenly, so sorting them digit by digit takes a fraction of the time that
-// comparing takes.
-func sorted(numbers []uint64) []uint64 {
-	const digit = 11 // bits
-	most := uint64(0)
-	for _, n := range numbers {
-		most = max(most, n)
-	}
-	to := make([]uint64, len(numbers))
-	for shift := 0; shift < bits.Len64(most); shift += digit {
-		var starts [1 << digit]int
-		for _, n := range numbers {
-			starts[n>>shift&(1<<digit-1)]++
-		}
-		at := 0
-		for i, n := range starts {
-			starts[i] = at
-			at += n
-		}
-		for _, n := range numbers {
-			d := n >> shift & (1<<digit - 1)
-			to[starts[d]] = n
-			starts[d]++
-		}
-		numbers, to = to, numbers
-	}
-	return numbers
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -140,6 +139,3 @@ func (p *Prior) Write(w io.Writer) error {
 	}
 	return b.Flush()
 }
-
-// Equal reports whether two priors have the same weights, whatever they are made of.
-func (p *Prior) Equal(q *Prior) bool { return slices.Equal(p.Weights, q.Weights) }

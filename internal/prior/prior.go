@@ -12,7 +12,6 @@ import (
 	_ "embed" // default.prior
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 
@@ -159,9 +158,4 @@ func Named(name string) (*Prior, error) {
 		return nil, fmt.Errorf("prior: no name; it is %q, %q, %q or a file", NameDefault, NameNone, NameZero)
 	}
 	return Load(name)
-}
-
-// Index returns where the weight of a feature is, and whether there is one.
-func (p *Prior) Index(name string) (int, bool) {
-	return slices.BinarySearchFunc(p.Weights, name, func(w Weight, name string) int { return strings.Compare(w.Name, name) })
 }

@@ -43,7 +43,7 @@ var layers = []struct {
 	{"internal/memlimit", nil},
 	{"internal/service", nil},
 	{"internal/dovecot", []string{"internal/loopback"}},
-	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/testkit/...", "model", "store", "store/boltfile"}},
+	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/packed", "internal/testkit/...", "model", "store", "store/boltfile"}},
 	{"internal/passthrough", nil},
 	{"internal/filter", []string{"featurize", "ingest", "internal/zones", "model", "store"}},
 	{"internal/words", []string{"featurize", "internal/filter", "model"}},

@@ -60,7 +60,7 @@ func TestPins(t *testing.T) {
 		pin("rules", evaluate.Play{Feedback: evaluate.Live, Options: o})
 		o = filter.DefaultOptions()
 		o.Learner.Kind = model.KindPerceptron
-		o.Kernel = filter.Kernel{Kernel: model.Kernel{Kind: model.KernelPolynomial, Degree: 2, Normalised: true}, Budget: 100, Forget: model.ForgetProject}
+		o.Kernel = filter.Kernel{Degree: 2, Budget: 100}
 		pin("kernel", evaluate.Play{Feedback: evaluate.Delayed, Options: o})
 		for _, kind := range []model.Kind{model.KindPerceptron, model.KindMargin, model.KindPassiveAggressive} {
 			o = filter.DefaultOptions()

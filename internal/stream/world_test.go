@@ -17,7 +17,6 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -193,25 +192,6 @@ func digests(t *testing.T, s interface {
 		_, out[n] = store.Digest(st)
 	}
 	return out
-}
-
-// pin logs what a process comes to, for make pins.
-func pin(t *testing.T, p *process, out *cluster) {
-	t.Helper()
-	all := map[string][2]string{}
-	for n := range digests(t, p.store) {
-		st, err := p.store.Load(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		model, state := store.Digest(st)
-		all[n] = [2]string{model, state}
-	}
-	var decisions [][]byte
-	for _, r := range out.all(testTopics.Decisions) {
-		decisions = append(decisions, r.Value)
-	}
-	testkit.PinAccounts(t, "stream", all, decisions)
 }
 
 // newest gives, for every partition, the digests of its accounts out of the store

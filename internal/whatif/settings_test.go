@@ -64,7 +64,7 @@ unsure_share = 0`
 	if err := toml.Unmarshal([]byte("[[account]]\nname = \"me\"\n"+p.config), &file); err != nil || len(file.Account[0]) != 4 {
 		t.Errorf("as TOML: %v, %v", file, err)
 	}
-	if len(p.changes) != 8 || p.changes[0] != (Change{"prior", `"default"`, `"none"`}) || p.changes[2] != (Change{"learner.aggressiveness", "0.2", "0.25"}) {
+	if len(p.changes) != 7 || p.changes[0] != (Change{"prior", `"default"`, `"none"`}) || p.changes[2] != (Change{"learner.aggressiveness", "0.2", "0.25"}) {
 		t.Errorf("%d changes: %+v", len(p.changes), p.changes)
 	}
 }

@@ -44,7 +44,7 @@ func pagesOf(t *testing.T, path string, name string) (bytes int) {
 // for five days.
 func TestAStreamAccountStopsGrowing(t *testing.T) {
 	testkit.Computes(t)
-	const perDay, days, level = 20, 120, 80
+	const perDay, days, level = 20, 160, 120 // after 115 days the windows of scores are full
 	mail := testkit.NewMail(7)
 	o := streamOptions()
 	o.Featurize.Owner = []string{mail.Owner}

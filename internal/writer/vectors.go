@@ -36,8 +36,8 @@ func NewVectors(s *boltfile.Store, account string) *Vectors {
 // kept.
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	var x *featurize.Features
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeatures(data, in)
+	err := v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
 		return err
 	})
 	if err != nil {
@@ -64,17 +64,21 @@ func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
 
 // Vector implements filter.Vectors. It reads no names.
 func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVector(into, data, in)
-		return err
+	err := v.view(k, func(p *packed.Vector) error {
+		into = p.AppendTo(into)
+		return nil
 	})
 	return into, err
 }
 
-// view hands the packed vector of a message to fn.
-func (v *Vectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
+// view hands the vector of a message to fn.
+func (v *Vectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {
 	if f, ok := v.batch[k]; ok {
-		return of(k, fn(f.wait().Data, packed.Vocabulary{}))
+		var p packed.Vector
+		if err := p.Read(f.wait().Data, packed.Vocabulary{}); err != nil {
+			return of(k, err)
+		}
+		return of(k, fn(&p))
 	}
 	return of(k, v.store.ViewFeatures(v.account, k, fn))
 }
@@ -118,8 +122,8 @@ func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 // needs none.
 func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
 	v.since[k] = struct{}{}
-	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeatures(data, in)
+	err = v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
 		return err
 	})
 	return x, err
@@ -127,8 +131,8 @@ func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err
 
 // Features implements filter.ReplayVectors.
 func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err error) {
-	err = v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		x, err = featurize.UnpackFeatures(data, in)
+	err = v.view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
 		return err
 	})
 	if err != nil {
@@ -144,14 +148,14 @@ func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err
 
 // Vector implements filter.ReplayVectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(data []byte, in packed.Vocabulary) (err error) {
-		into, err = featurize.UnpackVector(into, data, in)
-		return err
+	err := v.view(k, func(p *packed.Vector) error {
+		into = p.AppendTo(into)
+		return nil
 	})
 	return into, err
 }
 
-func (v *ReplayVectors) view(k store.MessageKey, fn func(data []byte, in packed.Vocabulary) error) error {
+func (v *ReplayVectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {
 	read := v.store.ViewBaseFeatures
 	if _, ok := v.since[k]; ok {
 		read = v.store.ViewFeatures

@@ -72,8 +72,8 @@ func eachMail(b *testing.B, fn func(raw []byte, at time.Time) bool) (owner strin
 }
 
 // BenchmarkWindow measures what the window of a dual learner costs a live account:
-// the bytes of a message, the bytes of an arrival in the redo log, and the time that
-// an arrival takes to be decided and to be committed. It plays 9,000 messages at most,
+// the bytes of a message, and the time that an arrival takes to be decided and to be
+// committed. It plays 9,000 messages at most,
 // and measures the last 1,000 of them.
 func BenchmarkWindow(b *testing.B) {
 	type arrived struct {
@@ -182,7 +182,7 @@ func BenchmarkWindow(b *testing.B) {
 						b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs/median-"+what)
 					}
 					b.ReportMetric(inMemory, "B/lesson")
-					reportFile(b, path, together)
+					reportFile(b, path)
 				}
 			})
 		}
@@ -190,9 +190,8 @@ func BenchmarkWindow(b *testing.B) {
 }
 
 // reportFile reports what a message takes in the file: its vector, the same with keys,
-// frames and index, both with the pages that they lie in, its names, and its part of a
-// redo record.
-func reportFile(b *testing.B, path string, together int) {
+// frames and index, both with the pages that they lie in, and its names.
+func reportFile(b *testing.B, path string) {
 	b.Helper()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
 	if err != nil {
@@ -216,16 +215,6 @@ func reportFile(b *testing.B, path string, together int) {
 		b.ReportMetric((pages+indexPages)/n, "B/pages")
 		if n, _, values, _ := size("names"); n > 0 {
 			b.ReportMetric(values/n, "B/names")
-		}
-		var last float64 // those of the size that is measured
-		c := a.Bucket([]byte("redo")).Cursor()
-		records := 0
-		for k, v := c.Last(); k != nil && records < measuredMessages/together; k, v = c.Prev() {
-			last += float64(len(v))
-			records++
-		}
-		if records > 0 {
-			b.ReportMetric(last/float64(records*together), "redoB/arrival")
 		}
 		return nil
 	})

@@ -3,7 +3,6 @@
 package theory
 
 import (
-	"math"
 	"math/big"
 	"slices"
 
@@ -157,14 +156,7 @@ func (s *simplex) pivot(r, c int) {
 // exactSlack returns the sign of a·w − b and a·w − b as the nearest float, without
 // any rounding before.
 func exactSlack(a, w model.Vector, b float64) (sign int, slack float64) {
-	const scale = 2300 // every product of two floats is a whole multiple of 2^−scale
-	sum := new(big.Int)
-	add := func(x, y float64) {
-		m, e := math.Frexp(x)
-		n, f := math.Frexp(y)
-		p := new(big.Int).Mul(big.NewInt(int64(math.Ldexp(m, 53))), big.NewInt(int64(math.Ldexp(n, 53))))
-		sum.Add(sum, p.Lsh(p, uint(scale+e+f-106)))
-	}
+	sum, x, y := new(big.Rat).SetFloat64(-b), new(big.Rat), new(big.Rat)
 	for i, j := 0, 0; i < len(a) && j < len(w); {
 		switch {
 		case a[i].Index < w[j].Index:
@@ -172,13 +164,11 @@ func exactSlack(a, w model.Vector, b float64) (sign int, slack float64) {
 		case a[i].Index > w[j].Index:
 			j++
 		default:
-			add(a[i].Value, w[j].Value)
+			sum.Add(sum, x.Mul(x.SetFloat64(a[i].Value), y.SetFloat64(w[j].Value)))
 			i++
 			j++
 		}
 	}
-	add(-b, 1)
-	v := new(big.Float).SetInt(sum)
-	slack, _ = v.SetMantExp(v, -scale).Float64()
+	slack, _ = sum.Float64()
 	return sum.Sign(), slack
 }

@@ -3,7 +3,6 @@
 package boltfile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -11,12 +10,11 @@ import (
 
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
-	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
-// A commit of so many events, each of which touches 300 weights and brings a
-// journal entry and 1.5 KB of features. What the disk costs is in it.
+// A commit of so many events, each of which takes a step on 300 weights and brings a
+// journal entry and its vector. What the disk costs is in it.
 func BenchmarkCommit(b *testing.B) {
 	for _, events := range []int{1, 200, 500} {
 		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
@@ -28,22 +26,13 @@ func BenchmarkCommit(b *testing.B) {
 			st := store.NewState()
 			storetest.ManyWeights(r, st, 500_000)
 			known := st.Weights.Sorted()
-			features := make([]byte, 1500)
-			entry := make([]byte, 200)
 			b.ReportAllocs()
 			for b.Loop() {
 				var batch store.Batch
 				for range events {
-					var x model.Vector
-					for range 300 {
-						x = append(x, known[r.IntN(len(known))])
-					}
-					st.TouchWeights(x)
-					var key store.MessageKey
-					binary.BigEndian.PutUint64(key[:], r.Uint64())
-					st.Messages.Put(string(key[:]), store.Message{Seq: 1})
-					batch.Journal = append(batch.Journal, entry)
-					batch.Features = append(batch.Features, store.FeatureRecord{Key: key, Data: features})
+					one := storetest.LearntBatch(r, st, known)
+					batch.Journal = append(batch.Journal, one.Journal...)
+					batch.Features = append(batch.Features, one.Features...)
 				}
 				if err := s.Commit("ann", st, batch); err != nil {
 					b.Fatal(err)

@@ -53,7 +53,7 @@ func (s *Store) checkpointSome(committed []*committing) {
 // overdue is the greater, the longer the redo log is, by what it would save to
 // fold it.
 func (p Progress) overdue() float64 {
-	return float64(p.RedoBytes) / float64(p.Checkpoint.Bytes+1)
+	return float64(p.RedoCost) / float64(p.Checkpoint.Bytes+1)
 }
 
 // checkpointDue reports whether the redo log has grown long, in records or in
@@ -65,7 +65,7 @@ func (s *Store) checkpointDue(account string, a *store.Account, p Progress) bool
 	if s.file.partition.Load() {
 		most = partitionRedoSlack + p.Checkpoint.Bytes
 	}
-	if length < uint64(s.o.CheckpointEvery) && p.RedoBytes <= most && !(p.NextBase.Generation != 0 && p.NextBase.reached(a)) {
+	if length < uint64(s.o.CheckpointEvery) && p.RedoCost <= most && !(p.NextBase.Generation != 0 && p.NextBase.reached(a)) {
 		return false
 	}
 	s.mu.Lock()
@@ -158,7 +158,7 @@ func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedSt
 		return false, err
 	}
 	before := p.Checkpoint
-	p.Checkpoint, p.RedoBytes = made, 0
+	p.Checkpoint, p.RedoCost = made, 0
 	moved = s.promote(&p, before, a)
 	if err := dropSaved(b, p); err != nil {
 		return false, err

@@ -135,7 +135,7 @@ type commit struct {
 	lessons  [][]byte
 	namesEnd store.Moment // names from before go
 	clock    store.Moment // of the account
-	size     uint64       // of the redo record
+	cost     uint64       // of the redo record
 	sum      uint64       // progress.Sum after it
 }
 
@@ -172,7 +172,7 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 		arena = frame(arena, kind, key, payload...)
 		return arena[from:len(arena):len(arena)]
 	}
-	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), size: uint64(len(record))}
+	c := &commit{redo: redo, clock: st.Account.Clock, namesEnd: st.Account.Clock.Add(-cmp.Or(b.NamesFor, store.NamesFor)), cost: uint64(len(record) + stepCost*st.Steps())}
 	for i, entry := range b.Journal {
 		c.journal = append(c.journal, framed(frameJournal, key64(at.Journal+uint64(i)), entry))
 	}
@@ -268,7 +268,7 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit) (P
 	p.Commit++
 	p.Journal += uint64(len(c.journal))
 	p.Lesson += uint64(len(c.lessons))
-	p.RedoBytes += c.size
+	p.RedoCost += c.cost
 	p.Sum = c.sum
 	if err := s.o.step("progress"); err != nil {
 		return Progress{}, err
@@ -316,15 +316,8 @@ func createAccount(below *bolt.Bucket, name string) (*bolt.Bucket, error) {
 // takeBack undoes a commit that reached the disk although it was reported as
 // failed: the caller has its changes still and is about to commit them again,
 // perhaps with others. Rows need no undoing, since new values of all of them
-// are in the redo record that comes in its place.
+// are in the redo record that comes in its place. What that one costs counts twice.
 func takeBack(account *bolt.Bucket, p *Progress, at store.Position) error {
-	redo, err := part(account, redoBucket)
-	if err != nil {
-		return err
-	}
-	if size := len(redo.Get(key64(p.Commit))); size >= frameSize {
-		p.RedoBytes -= min(p.RedoBytes, uint64(size-frameSize))
-	}
 	for _, from := range []struct {
 		bucket []byte
 		number uint64

@@ -36,10 +36,9 @@ func fullFile(t testing.TB) (data []byte, digest string) {
 	st, tw := store.NewState(), storetest.NewTwin()
 	var x model.Vector
 	for i := range 6000 { // several chunks
-		x = append(x, model.Feature{Index: model.Index(i + 1000), Value: 1})
+		x = append(x, model.Feature{Index: model.Index(i + 1000), Value: 1.5})
 	}
-	st.Weights.Add(1.5, x)
-	st.TouchWeights(x)
+	st.SetWeights(x)
 	for n := range 60 {
 		b := storetest.Change(r, st, tw)
 		b.Features = append(b.Features, store.FeatureRecord{Key: storetest.KeyOf(1000 + n), Data: vectorOf(r), Names: make([]byte, 500)}) // several pages

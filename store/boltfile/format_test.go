@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// TestR15EveryReleasedFormatOpens and says what it said. A file v<n>.db is written once, by the last
-// version that writes schema n, and never again.
+// TestR15EveryReleasedFormatOpens and says what it said. Once schema n is released, v<n>.db stays as
+// it is.
 func TestR15EveryReleasedFormatOpens(t *testing.T) {
 	golden := filepath.Join("testdata", "v1.db")
 	if *update {

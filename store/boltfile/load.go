@@ -7,6 +7,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -31,27 +32,20 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	redo, err := part(account, redoBucket)
+	vectors, err := newStepVectors(account)
 	if err != nil {
 		return nil, err
 	}
-	next := p.Checkpoint.Commit + 1
-	c := redo.Cursor()
-	for key, value := c.First(); key != nil; key, value = c.Next() {
-		if string(key) != string(key64(next)) {
-			return nil, damage("redo record %d is missing", next)
-		}
-		record, err := unframe(frameRedo, key, value)
-		if err != nil {
-			return nil, damage("redo record %d: %w", next, err)
-		}
-		if err := st.Redo(record, next == p.Commit); err != nil {
-			return nil, damage("redo record %d: %w", next, err)
-		}
-		next++
+	err = eachRedo(account, p.Checkpoint.Commit+1, p.Commit+1, func(commit uint64, record []byte) error {
+		return st.Redo(record, commit == p.Commit, func(of store.MessageKey, frozen uint32) (model.Vector, error) {
+			return vectors.vector(commit, of, frozen)
+		})
+	})
+	if err != nil {
+		return nil, err
 	}
-	if next != p.Commit+1 {
-		return nil, damage("the redo log ends with commit %d, the last was %d", next-1, p.Commit)
+	if redo := account.Bucket(redoBucket); redo.Get(key64(p.Commit+1)) != nil {
+		return nil, damage("the redo log goes on after commit %d", p.Commit)
 	}
 	st.Settle(store.Position{Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Sum: p.Sum})
 	return st, nil

@@ -4,11 +4,11 @@ package boltfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -16,38 +16,50 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Features returns the frozen vector of a message, the last one put for it. The
-// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending if the account
-// is still to be taken over.
-func (s *Store) Features(account string, key store.MessageKey) (data []byte, err error) {
-	err = s.ViewFeatures(account, key, func(found []byte, v packed.Vocabulary) (err error) {
-		data, err = plainOf(found, v)
+// Features returns the frozen vector of a message as it was put, the last one put for it. The
+// caller owns the result. ErrNotFound if there is none, or no longer; ErrPending
+// if the account is still to be taken over.
+func (s *Store) Features(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, newest)
+}
+
+// BaseFeatures is Features for the vector that a message had at the base, for
+// those who replay from there: a message that came again since, after it was
+// forgotten, has another one now.
+func (s *Store) BaseFeatures(account string, key store.MessageKey) ([]byte, error) {
+	return s.features(account, key, atBase)
+}
+
+func (s *Store) features(account string, key store.MessageKey, by func(Progress) uint64) (data []byte, err error) {
+	err = s.viewFeatures(account, key, by, func(found []byte, v packed.Vocabulary) (err error) {
+		data, err = plainVector(nil, found, v)
 		return err
 	})
 	return data, err
 }
 
-// plainOf returns a copy of a vector as it was put.
-func plainOf(data []byte, v packed.Vocabulary) ([]byte, error) {
-	if v.Empty() {
-		return bytes.Clone(data), nil
-	}
-	return packed.Expand(nil, v, data)
+// ViewFeatures hands the frozen vector of a message, as Features returns it, to fn. It is valid
+// until fn returns, which must not call the Store.
+func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(*packed.Vector) error) error {
+	return s.viewVector(account, key, newest, fn)
 }
 
-// ViewFeatures hands the frozen vector of a message to fn, without a copy: it is valid
-// until fn returns, which must not call the Store. It is as Features returns it if v is
-// empty, else it was condensed with v. fn only decodes it: if it fails, the error is an
-// ErrDamaged.
-func (s *Store) ViewFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
-	return s.viewFeatures(account, key, newest, fn)
+// ViewBaseFeatures is to ViewFeatures what BaseFeatures is to Features.
+func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(*packed.Vector) error) error {
+	return s.viewVector(account, key, atBase, fn)
 }
 
-// ViewBaseFeatures is ViewFeatures for the vector that a message had at the base, for
-// those who replay from there: a message that came again since, after it was
-// forgotten, has another one now.
-func (s *Store) ViewBaseFeatures(account string, key store.MessageKey, fn func(data []byte, v packed.Vocabulary) error) error {
-	return s.viewFeatures(account, key, atBase, fn)
+var vectorRooms = sync.Pool{New: func() any { return new(packed.Vector) }}
+
+func (s *Store) viewVector(account string, key store.MessageKey, by func(Progress) uint64, fn func(*packed.Vector) error) error {
+	x := vectorRooms.Get().(*packed.Vector)
+	defer vectorRooms.Put(x)
+	return s.viewFeatures(account, key, by, func(data []byte, v packed.Vocabulary) error {
+		if err := x.Read(data, v); err != nil {
+			return err
+		}
+		return fn(x)
+	})
 }
 
 // Reads returns of how many messages the vectors, and the names, were read since the
@@ -64,7 +76,7 @@ func newest(Progress) uint64 { return math.MaxUint64 }
 
 func atBase(p Progress) uint64 { return p.Base.Commit }
 
-// BaseNames is to Names what ViewBaseFeatures is to ViewFeatures.
+// BaseNames is to Names what BaseFeatures is to Features.
 func (s *Store) BaseNames(account string, key store.MessageKey) ([]byte, error) {
 	return s.names(account, key, atBase)
 }
@@ -80,31 +92,38 @@ func (s *Store) names(account string, message store.MessageKey, by func(Progress
 	return data, err
 }
 
+// viewFeatures hands the written form of a vector to fn, and the vocabulary that it needs.
 func (s *Store) viewFeatures(account string, message store.MessageKey, by func(Progress) uint64, fn func(data []byte, v packed.Vocabulary) error) error {
 	return s.viewRecord(account, message, by, func(b *bolt.Bucket, key []byte) (err error) {
 		s.vectorsRead.Add(1)
-		features, err := part(b, featuresBucket)
+		data, v, err := featuresAt(b, message, key, func() (packed.Vocabulary, error) { return s.vocabulary(account, b) })
 		if err != nil {
 			return err
 		}
-		payload, dense, err := unframeFeature(key, features.Get(key))
-		if err != nil {
-			return damage("features: %w", err)
-		}
-		if !bytes.HasPrefix(payload, message[:]) {
-			return damage("features are those of another message")
-		}
-		var v packed.Vocabulary
-		if dense {
-			if v, err = s.vocabulary(account, b); err != nil {
-				return err
-			}
-		}
-		if err := fn(payload[len(message):], v); err != nil {
+		if err := fn(data, v); err != nil {
 			return damage("features: %w", err)
 		}
 		return nil
 	})
+}
+
+// featuresAt returns the written form of the vector of a message at a key in features, and the
+// vocabulary that it needs.
+func featuresAt(account *bolt.Bucket, message store.MessageKey, key []byte, vocabulary func() (packed.Vocabulary, error)) (data []byte, v packed.Vocabulary, err error) {
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return nil, v, err
+	}
+	payload, dense, err := unframeFeature(key, features.Get(key))
+	switch {
+	case err != nil:
+		return nil, v, damage("features: %w", err)
+	case !bytes.HasPrefix(payload, message[:]):
+		return nil, v, damage("features are those of another message")
+	case dense:
+		v, err = vocabulary()
+	}
+	return payload[len(message):], v, err
 }
 
 // viewRecord hands the key in features of the last features of a message put by the given
@@ -116,15 +135,8 @@ func (s *Store) viewRecord(account string, message store.MessageKey, by func(Pro
 		if err != nil {
 			return err
 		}
-		end := binary.BigEndian.AppendUint32(key64(by(p)), math.MaxUint32)
-		c := index.Cursor()
-		at, check := c.Seek(indexKey(message, end))
+		at, check := before(index, message, by(p), math.MaxUint32)
 		if at == nil {
-			at, check = c.Last()
-		} else if !bytes.Equal(at, indexKey(message, end)) {
-			at, check = c.Prev()
-		}
-		if !bytes.HasPrefix(at, message[:]) {
 			return store.ErrNotFound
 		}
 		if _, err := unframe(frameIndex, at, check); err != nil {

@@ -231,7 +231,7 @@ func finishRewrite(tx *bolt.Tx, account string, st *store.State, r *rewriting, t
 	p.Lesson = r.learner.Lesson + uint64(r.lessons)
 	p.Checkpoint = SavedState{Generation: r.now.Generation, Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Bytes: r.now.Bytes}
 	p.Base, p.NextBase, p.Learner = p.Checkpoint, p.Checkpoint, r.learner
-	p.RedoBytes, p.Swept, p.Sum = 0, 0, r.sum.Sum64()
+	p.RedoCost, p.Swept, p.Sum = 0, 0, r.sum.Sum64()
 	if err := dropSaved(b, p); err != nil {
 		return err
 	}

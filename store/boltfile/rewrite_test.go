@@ -55,8 +55,7 @@ func commitLife(s *Store, st *store.State, n uint64) error {
 	if !yes {
 		k := storetest.SecretKey(n)
 		st.Messages.Put(string(k[:]), store.Message{Seq: n, Sender: store.ID(n % 5)})
-		st.Weights.Set(model.Index(n), float64(n))
-		st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+		st.SetWeights(model.Vector{{Index: model.Index(n), Value: float64(n)}})
 		return s.Commit("ann", st, store.Batch{
 			Journal:  [][]byte{append([]byte("entry with "), storetest.Secret(n)...)},
 			Features: []store.FeatureRecord{{Key: k, Data: append([]byte("features with "), storetest.Secret(n)...)}},

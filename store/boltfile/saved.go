@@ -216,7 +216,8 @@ func unsettled(account *bolt.Bucket, of SavedState) (*store.State, error) {
 		if err != nil {
 			return nil, err
 		}
-		st.Weights = model.NewWeights(int(min(m.Rows.Weights(), 1<<28)))
+		n := int(min(m.Rows.Weights(), 1<<28))
+		st.Weights = model.NewWeights(n + n/8) // with room for what the redo log adds
 		seen := store.Tally{}
 		err = readSaved(account, of.Generation, func(record []byte) error { return st.Apply(record, seen) })
 		if err != nil {

@@ -147,8 +147,8 @@ type Progress struct {
 	Checkpoint SavedState `cbor:"5,keyasint"`
 	Base       SavedState `cbor:"6,keyasint"`
 	NextBase   SavedState `cbor:"7,keyasint"`
-	// RedoBytes is the size of the redo log.
-	RedoBytes uint64 `cbor:"8,keyasint,omitempty"`
+	// RedoCost is what the redo log costs to load: its size, and stepCost for each step.
+	RedoCost uint64 `cbor:"8,keyasint,omitempty"`
 	// Swept: the features of commits below it were looked at since the base last
 	// changed.
 	Swept uint64 `cbor:"9,keyasint,omitempty"`

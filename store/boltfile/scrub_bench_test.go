@@ -37,8 +37,7 @@ func BenchmarkScrub(b *testing.B) {
 			st, n := store.NewState(), uint64(from+i+1)
 			k := storetest.SecretKey(n)
 			st.Messages.Put(string(k[:]), store.Message{Seq: n})
-			st.Weights.Set(model.Index(n), 1)
-			st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+			st.SetWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 			all[i] = store.AccountCommit{Account: fmt.Sprintf("kafka:user%06d", from+i), State: st, Batch: store.Batch{
 				Journal: [][]byte{make([]byte, 600)}, Features: []store.FeatureRecord{{Key: k, Data: make([]byte, 1200)}},
 			}}

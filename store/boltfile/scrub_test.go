@@ -27,8 +27,7 @@ func crowd(t *testing.T, s *Store, accounts, messages int) map[string]*store.Sta
 			n := uint64(a*messages + i + 1)
 			k := storetest.SecretKey(n)
 			st.Messages.Put(string(k[:]), store.Message{Seq: n})
-			st.Weights.Set(model.Index(n), 1)
-			st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+			st.SetWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 			err := s.Commit(crowdName(a), st, store.Batch{
 				Journal:  [][]byte{append([]byte("entry with "), storetest.Secret(n)...)},
 				Features: []store.FeatureRecord{{Key: k, Data: append([]byte("features with "), storetest.Secret(n)...)}},

@@ -20,8 +20,7 @@ func grow(r *rand.Rand, st *store.State) store.Batch {
 	for i := range 2000 {
 		x = append(x, model.Feature{Index: model.Index(1000*r.IntN(1000) + 1000_000*(i+1)), Value: r.NormFloat64()})
 	}
-	st.Weights.Add(1, x)
-	st.TouchWeights(x)
+	st.SetWeights(x)
 	st.Account.Messages++
 	return store.Batch{Journal: [][]byte{make([]byte, 40_000)}}
 }

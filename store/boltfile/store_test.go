@@ -281,7 +281,7 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 		{"journal entry", func(a *bolt.Bucket) error { return a.Bucket(journalBucket).Delete(key64(2)) }, "journal: number 2"},
 		{"last journal entry", func(a *bolt.Bucket) error { return a.Bucket(journalBucket).Delete(key64(3)) }, "the next one should be 4"},
 		{"redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(2)) }, "redo record 2"},
-		{"last redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(3)) }, "the redo log ends"},
+		{"last redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(3)) }, "redo record 3"},
 		{"lesson", func(a *bolt.Bucket) error { return a.Bucket(lessonsBucket).Delete(key64(1)) }, "lessons: number 1"},
 		{"index of features", func(a *bolt.Bucket) error {
 			key, _ := a.Bucket(indexBucket).Cursor().First()

@@ -3,14 +3,12 @@
 package boltfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
@@ -116,8 +114,7 @@ func TestTrimmingKeepsWhatAReplayNeeds(t *testing.T) {
 			}
 		}
 		for m, k := range rowsBefore[next] {
-			var got []byte
-			err := s.ViewBaseFeatures("ann", storetest.KeyOf(m), func(data []byte, _ packed.Vocabulary) error { got = bytes.Clone(data); return nil })
+			got, err := s.BaseFeatures("ann", storetest.KeyOf(m))
 			if err != nil || string(got) != string(featuresOf(m, k)) {
 				t.Fatalf("after %d commits, base before entry %d: message %d has base features %q, %v; want %q", n, next, m, got, err, featuresOf(m, k))
 			}

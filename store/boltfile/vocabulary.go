@@ -18,26 +18,15 @@ import (
 // size (docs/results.md, "What an account keeps"). Nobody outside the file sees that:
 // Features, Entries and copies in a topic are as they were put.
 
-// When a vocabulary has grown old. Making it anew costs as much as condensing every
-// vector twice.
-const (
-	vocabularyGrown = 2 // the account has so many times the vectors that it was made of
-	// vectors that came since take so many hundredths of what those took that it was made
-	// of, compared with their plain forms, and are half of all
-	vocabularyWorn = 120
-)
-
 var vocabularyKey = []byte("vocabulary")
 
 // vocabulary is the row of vocabularyBucket.
 type vocabulary struct {
 	packed.Vocabulary
-	by      uint64 // commit of the last vector that it was made of
-	vectors uint32 // it was made of
-	share   uint16 // of the size of their plain forms that they take, in thousandths
+	by uint64 // commit of the last vector that it was made of
 }
 
-const vocabularyHead = 8 + 4 + 2
+const vocabularyHead = 8
 
 // readVocabulary returns the vocabulary of an account; that of one that has none is
 // empty. checked is the checksum that was right before, or 0; it returns that which is
@@ -58,8 +47,6 @@ func readVocabulary(account *bolt.Bucket, checked uint32) (v vocabulary, sum uin
 		}
 	}
 	v.by = binary.BigEndian.Uint64(payload)
-	v.vectors = binary.BigEndian.Uint32(payload[8:])
-	v.share = binary.BigEndian.Uint16(payload[12:])
 	if v.Vocabulary, err = packed.OpenVocabulary(payload[vocabularyHead:]); err != nil {
 		return v, 0, damage("vocabulary: %w", err)
 	}
@@ -87,19 +74,6 @@ func (s *Store) vocabulary(name string, account *bolt.Bucket) (packed.Vocabulary
 	return v.Vocabulary, err
 }
 
-// writeVocabulary puts a vocabulary in the place of the one that is there.
-func writeVocabulary(account *bolt.Bucket, v vocabulary, written []byte) error {
-	if err := dropVocabulary(account); err != nil {
-		return err
-	}
-	b, err := account.CreateBucket(vocabularyBucket)
-	if err != nil {
-		return err
-	}
-	head := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(key64(v.by), v.vectors), v.share)
-	return b.Put(vocabularyKey, frame(nil, frameVocabulary, vocabularyKey, head, written))
-}
-
 func dropVocabulary(account *bolt.Bucket) error {
 	if account.Bucket(vocabularyBucket) == nil {
 		return nil
@@ -125,129 +99,113 @@ func unframeFeature(key, value []byte) (payload []byte, dense bool, err error) {
 
 var errShortFeature = fmt.Errorf("a record of features is malformed")
 
-// expand appends to dst the payload of a value in features as it was put.
-func expand(dst []byte, v packed.Vocabulary, payload []byte, dense bool) ([]byte, error) {
-	if !dense {
-		return append(dst, payload...), nil
+// plainVector appends to dst a vector as it was put, which may have been condensed with v.
+func plainVector(dst, data []byte, v packed.Vocabulary) ([]byte, error) {
+	if v.Empty() {
+		return append(dst, data...), nil
 	}
-	const m = len(store.MessageKey{})
-	return packed.Expand(append(dst, payload[:m]...), v, payload[m:])
-}
-
-// condensing makes the vectors of an account dense.
-type condensing struct {
-	keys, values [][]byte
-	was          vocabulary
+	var x packed.Vector
+	err := x.Read(data, v)
+	return x.Append(dst, packed.Vocabulary{}), err
 }
 
 // condense returns the values of all features of an account, of which keys and values are
-// given, as they are to be written.
+// given, as they are to be written. A vocabulary that was made of less than half of them is made
+// anew.
 func condense(account *bolt.Bucket, keys, values [][]byte) ([][]byte, error) {
 	was, _, err := readVocabulary(account, 0)
 	if err != nil {
 		return nil, err
 	}
-	c := condensing{keys: keys, values: values, was: was}
-	if was.vectors > 0 {
-		out, share, late, err := c.with(was.Vocabulary, was.by)
-		worn := 100*share > vocabularyWorn*int(was.share) && 2*late > len(keys)
-		if err != nil || !worn && len(keys) < vocabularyGrown*int(was.vectors) {
-			return out, err
-		}
-	}
-	return c.anew(account)
-}
-
-// with returns the values with all vectors dense that can be, with the vocabulary v in the
-// place of the one that they have. share is what the vectors of commits after by take of
-// the size of their plain forms, in thousandths, and late how many those are.
-func (c *condensing) with(v packed.Vocabulary, by uint64) (out [][]byte, share, late int, err error) {
-	const m = len(store.MessageKey{})
-	condenser, err := packed.NewCondenser(v)
-	if err != nil {
-		return nil, 0, 0, damage("%w", err)
-	}
-	same := v.Same(c.was.Vocabulary)
-	var room []byte
-	plain, dense := 0, 0
-	for i, value := range c.values {
-		payload, isDense, err := unframeFeature(c.keys[i], value)
-		if err != nil {
-			return nil, 0, 0, damage("features at %x: %w", c.keys[i], err)
-		}
-		counts := binary.BigEndian.Uint64(c.keys[i]) > by
-		if isDense && same && !counts {
-			out = append(out, value)
-			continue
-		}
-		if room, err = expand(room[:0], c.was.Vocabulary, payload, isDense); err != nil {
-			return nil, 0, 0, damage("features at %x: %w", c.keys[i], err)
-		}
-		is := frame(nil, frameFeature, c.keys[i], room)
-		if data, ok := condenser.Condense(room[m:]); ok {
-			is = frame(nil, frameDense, c.keys[i], room[:m], data)
-		}
-		out = append(out, is)
-		if counts {
+	late := 0
+	for _, key := range keys {
+		if binary.BigEndian.Uint64(key) > was.by {
 			late++
-			plain += len(room)
-			dense += len(is) - frameSize
 		}
 	}
-	return out, 1000 * dense / max(plain, 1), late, nil
+	if 2*late <= len(keys) {
+		out, _, err := recode(keys, values, was.Vocabulary, was.Vocabulary)
+		return out, err
+	}
+	return condenseAnew(account, keys, values, was.Vocabulary)
 }
 
-// anew makes a vocabulary of all vectors, writes it, and returns the values with it; all
-// of them plain and no vocabulary if that takes no more room.
-func (c *condensing) anew(account *bolt.Bucket) ([][]byte, error) {
-	const m = len(store.MessageKey{})
+// condenseAnew is condense with a vocabulary that is made of all vectors, and written; all of them
+// plain and no vocabulary if that takes no more room.
+func condenseAnew(account *bolt.Bucket, keys, values [][]byte, was packed.Vocabulary) ([][]byte, error) {
+	plain, _, err := recode(keys, values, was, packed.Vocabulary{})
+	if err != nil {
+		return nil, err
+	}
 	var b packed.Builder
-	is := vocabulary{vectors: uint32(len(c.keys))}
-	var plain [][]byte
-	for i, value := range c.values {
-		payload, dense, err := unframeFeature(c.keys[i], value)
-		if err != nil {
-			return nil, damage("features at %x: %w", c.keys[i], err)
+	var x packed.Vector
+	for _, value := range plain {
+		if x.Read(value[frameSize+len(store.MessageKey{}):], packed.Vocabulary{}) == nil {
+			b.Add(&x)
 		}
-		if payload, err = expand(nil, c.was.Vocabulary, payload, dense); err != nil {
-			return nil, damage("features at %x: %w", c.keys[i], err)
-		}
-		_ = b.Add(payload[m:], packed.Vocabulary{}) // what is no vector stays as it is
-		is.by = binary.BigEndian.Uint64(c.keys[i])
-		plain = append(plain, frame(nil, frameFeature, c.keys[i], payload))
+	}
+	if err := dropVocabulary(account); err != nil {
+		return nil, err
 	}
 	written := b.Written()
 	if written == nil {
-		return plain, dropVocabulary(account)
+		return plain, nil
 	}
 	v, err := packed.OpenVocabulary(written)
 	if err != nil {
 		return nil, err
 	}
-	c.values, c.was = plain, vocabulary{}
-	out, share, _, err := c.with(v, 0)
+	out, saved, err := recode(keys, plain, packed.Vocabulary{}, v)
+	if err != nil || saved <= len(written) {
+		return plain, err
+	}
+	into, err := account.CreateBucket(vocabularyBucket)
 	if err != nil {
 		return nil, err
 	}
-	if sizeOfAll(out)+len(written) >= sizeOfAll(plain) {
-		return plain, dropVocabulary(account)
-	}
-	is.share = uint16(share)
-	return out, writeVocabulary(account, is, written)
+	by := keys[len(keys)-1][:vocabularyHead]
+	return out, into.Put(vocabularyKey, frame(nil, frameVocabulary, vocabularyKey, by, written))
 }
 
-func sizeOfAll(values [][]byte) (n int) {
-	for _, value := range values {
-		n += len(value)
+// recode returns the values of features with their vectors, which were condensed with the
+// vocabulary was, or are plain, condensed with is, or plain if that is empty; and how many bytes
+// fewer they take. What is no vector stays as it is.
+func recode(keys, values [][]byte, was, is packed.Vocabulary) (out [][]byte, saved int, err error) {
+	const m = len(store.MessageKey{})
+	var x packed.Vector
+	var room []byte
+	for i, value := range values {
+		payload, dense, err := unframeFeature(keys[i], value)
+		if err == nil && dense {
+			err = x.Read(payload[m:], was)
+		}
+		if err != nil {
+			return nil, 0, damage("features at %x: %w", keys[i], err)
+		}
+		if dense && is.Same(was) || !dense && (is.Empty() || !isCanonical(&x, payload[m:])) {
+			out = append(out, value)
+			continue
+		}
+		kind := frameFeature
+		if room = x.Append(room[:0], is); packed.IsDense(room) {
+			kind = frameDense
+		}
+		out = append(out, frame(nil, kind, keys[i], payload[:m], room))
+		saved += len(value) - len(out[i])
 	}
-	return n
+	return out, saved, nil
+}
+
+// isCanonical reads x from data and reports whether x gives the same bytes again.
+func isCanonical(x *packed.Vector, data []byte) bool {
+	return x.Read(data, packed.Vocabulary{}) == nil && bytes.Equal(x.Append(nil, packed.Vocabulary{}), data)
 }
 
 // plainAgain makes all vectors of an account plain and drops its vocabulary, in which
 // features may be of messages that are to be forgotten.
 func plainAgain(account *bolt.Bucket) error {
 	was, _, err := readVocabulary(account, 0)
-	if err != nil || was.vectors == 0 {
+	if err != nil || was.Empty() {
 		return err
 	}
 	features, err := part(account, featuresBucket)
@@ -257,18 +215,16 @@ func plainAgain(account *bolt.Bucket) error {
 	var keys, values [][]byte
 	c := features.Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
-		payload, dense, err := unframeFeature(key, value)
-		if err == nil && dense {
-			payload, err = expand(nil, was.Vocabulary, payload, true)
-			keys = append(keys, bytes.Clone(key))
-			values = append(values, frame(nil, frameFeature, key, payload))
-		}
-		if err != nil {
-			return damage("features at %x: %w", key, err)
+		if _, dense, _ := unframeFeature(key, value); dense {
+			keys, values = append(keys, bytes.Clone(key)), append(values, value)
 		}
 	}
+	plain, _, err := recode(keys, values, was.Vocabulary, packed.Vocabulary{})
+	if err != nil {
+		return err
+	}
 	for i, key := range keys {
-		if err := features.Put(key, values[i]); err != nil {
+		if err := features.Put(key, plain[i]); err != nil {
 			return err
 		}
 	}
@@ -285,13 +241,13 @@ func verifyVocabulary(account *bolt.Bucket) error {
 	if err != nil {
 		return err
 	}
-	var room []byte
+	var x packed.Vector
 	return features.ForEach(func(key, value []byte) error {
 		payload, dense, err := unframeFeature(key, value)
-		if err != nil {
-			return nil //nolint:nilerr // which checkFrames tells
+		if err == nil && dense {
+			err = x.Read(payload[len(store.MessageKey{}):], v.Vocabulary)
 		}
-		if room, err = expand(room[:0], v.Vocabulary, payload, dense); err != nil {
+		if err != nil {
 			return fmt.Errorf("features at %x: %w", key, err)
 		}
 		return nil

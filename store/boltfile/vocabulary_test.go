@@ -35,8 +35,8 @@ func vectorOf(r *rand.Rand) []byte {
 		all = append(all, packed.Feature{Index: i, Value: uint16(1 + i&1), Group: uint8(i >> 1 & 3)})
 	}
 	slices.SortFunc(all, func(a, b packed.Feature) int { return int(a.Index) - int(b.Index) })
-	head := packed.Head{Affine: 0.125, Factors: [packed.Groups]float64{0.25, 0.5, 1 / float64(3+len(all)%3), 0.0625}}
-	return packed.Pack(head, len(all), func(i int) packed.Feature { return all[i] })
+	x := packed.Vector{Affine: 0.125, Factors: [packed.Groups]float64{0.25, 0.5, 1 / float64(3+len(all)%3), 0.0625}, Features: all}
+	return x.Append(nil, packed.Vocabulary{})
 }
 
 // featureKinds counts the values in features that are dense, and all of them.
@@ -85,7 +85,7 @@ func TestVectorsAreCondensedUnseen(t *testing.T) {
 			commits++
 			k, data := storetest.KeyOf(commits), vectorOf(r)
 			if commits%10 == 0 {
-				data = fmt.Appendf([]byte{3}, "what is no vector, %d", commits)
+				data = fmt.Appendf([]byte{5}, "what is no vector, %d", commits)
 			}
 			st.Messages.Put(string(k[:]), store.Message{Seq: uint64(commits)})
 			want[k] = data

@@ -27,9 +27,7 @@ func newSite(t testing.TB) site {
 	s := site{path: filepath.Join(t.TempDir(), "state", "hinged.db")}
 	st := store.NewState()
 	s.commit(t, st, func() store.Batch {
-		x := model.Vector{{Index: 4711, Value: 1}}
-		st.Weights.Add(-3, x)
-		st.TouchWeights(x)
+		st.SetWeights(model.Vector{{Index: 4711, Value: -3}})
 		key := store.MessageKey{1}
 		return store.Batch{
 			Journal: [][]byte{{1}}, Features: []store.FeatureRecord{{Key: key, Data: []byte("features"), Names: []byte("names")}},

@@ -28,10 +28,8 @@ func mailOf(t testing.TB, s *boltfile.Store, account string, st *store.State, ne
 	known := st.Weights.Sorted()
 	for range messages {
 		b := storetest.LearntBatch(r, st, known)
-		for _, data := range [][]byte{b.Features[0].Data, b.Journal[0]} {
-			for j := range data {
-				data[j] = byte(r.Uint32())
-			}
+		for j := range b.Journal[0] {
+			b.Journal[0][j] = byte(r.Uint32())
 		}
 		if r.IntN(2) == 0 {
 			b.Lessons = nil
@@ -54,7 +52,6 @@ func TestADumpBringsWhatIsNew(t *testing.T) {
 	for _, name := range []string{"kafka:a", "kafka:b"} {
 		states[name] = store.NewState()
 		storetest.ManyWeights(r, states[name], 3000)
-		states[name].TouchWeights(states[name].Weights.Sorted())
 		mailOf(t, s, name, states[name], &next, r, 1100)
 	}
 	kept := newShelf()
@@ -105,7 +102,6 @@ func TestCommitsGoOnBesideASlowDump(t *testing.T) {
 	r, next := rand.New(rand.NewPCG(4, 4)), int64(100)
 	st := store.NewState()
 	storetest.ManyWeights(r, st, 200_000)
-	st.TouchWeights(st.Weights.Sorted())
 	mailOf(t, s, "kafka:a", st, &next, r, 600)
 	position := next
 	dir, chunks := t.TempDir(), 0

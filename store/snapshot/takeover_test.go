@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/filetest"
 	"github.com/hinged/hinged/internal/testkit/storetest"
@@ -127,12 +126,8 @@ func everything(t testing.TB, s *boltfile.Store, name string) string {
 		}
 		fmt.Fprintf(&out, "%+v\n", lesson)
 	}
-	atBase := func(name string, key store.MessageKey) (got []byte, err error) {
-		err = s.ViewBaseFeatures(name, key, func(data []byte, _ packed.Vocabulary) error { got = bytes.Clone(data); return nil })
-		return got, err
-	}
 	for n := range 50 {
-		for _, read := range []func(string, store.MessageKey) ([]byte, error){s.Features, atBase, s.Names, s.BaseNames} {
+		for _, read := range []func(string, store.MessageKey) ([]byte, error){s.Features, s.BaseFeatures, s.Names, s.BaseNames} {
 			data, err := read(name, storetest.KeyOf(n))
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				t.Fatal(err)

@@ -41,7 +41,7 @@ func teachCommand() *cobra.Command {
 		Long: `Teach a learner labelled vectors until it makes no mistake in a whole pass, and
 compare its mistakes with those that theory allows.
 
-FILE ("-" is standard input) has the format of svmlight or Vowpal Wabbit.
+FILE ("-" is standard input) has the format of svmlight.
 --generate makes examples instead:
 
   vempala:N       N vectors that need at least 2^(N-1) mistakes
@@ -196,12 +196,12 @@ func (f *teaching) lessons(cmd *cobra.Command, args []string) ([]model.Lesson, e
 		return f.generate.Generate()
 	}
 	if args[0] == "-" {
-		return lab.ReadVectors(cmd.InOrStdin(), "standard input")
+		return lab.ReadSVMLight(cmd.InOrStdin(), "standard input")
 	}
 	file, err := os.Open(args[0])
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return lab.ReadVectors(file, args[0])
+	return lab.ReadSVMLight(file, args[0])
 }

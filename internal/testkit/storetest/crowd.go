@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -134,21 +135,30 @@ func Busy(r *rand.Rand, n int) *store.State {
 	return st
 }
 
-// LearntBatch makes one message come in and be learnt from: 300 weights touched, a
-// journal entry, a lesson and 1.5 KB of features.
+// LearntBatch makes one message of 300 features come in and be learnt from: a step, a journal
+// entry, a lesson and its vector.
 func LearntBatch(r *rand.Rand, st *store.State, known model.Vector) store.Batch {
 	var x model.Vector
-	for range 300 {
-		x = append(x, known[r.IntN(len(known))])
+	for len(x) < 300 {
+		if f := known[r.IntN(len(known))]; f.Index != model.Affine {
+			x = append(x, model.Feature{Index: f.Index, Value: 1})
+		}
 	}
-	st.TouchWeights(x)
+	x.Sort()
+	x = slices.Compact(x)
+	frozen := packed.Vector{Factors: [packed.Groups]float64{1}}
+	for _, f := range x {
+		frozen.Features = append(frozen.Features, packed.Feature{Index: f.Index, Value: 1})
+	}
 	st.Account.Messages++
 	var key store.MessageKey
 	binary.BigEndian.PutUint64(key[:], r.Uint64())
 	st.Messages.Put(string(key[:]), store.Message{Seq: st.Account.Messages})
+	st.Froze()
+	st.Step(key, 0.125, x, new(model.Slots))
 	return store.Batch{
 		Journal:  [][]byte{make([]byte, 200)},
-		Features: []store.FeatureRecord{{Key: key, Data: make([]byte, 1500)}},
+		Features: []store.FeatureRecord{{Key: key, Data: frozen.Append(nil, packed.Vocabulary{})}},
 		Lessons:  []store.Lesson{{Message: key, Label: 1, Weight: 1}},
 	}
 }
@@ -163,7 +173,6 @@ func Populate(b *testing.B, s Partitioned, accounts, weights int) (all []store.A
 		st := store.NewState()
 		st.Account.Messages = 1
 		ManyWeights(r, st, weights)
-		st.TouchWeights(st.Weights.Sorted())
 		all = append(all, store.AccountCommit{Account: fmt.Sprintf("kafka:%05d", i), State: st})
 	}
 	for i := 0; i < len(all); i += 20 {

@@ -57,8 +57,7 @@ func CommitTo(t *testing.T, s Partitioned, st *store.State, n uint64) {
 	st.Account.Messages = n
 	k := SecretKey(n)
 	st.Messages.Put(string(k[:]), store.Message{Seq: n})
-	st.Weights.Set(model.Index(n), 1)
-	st.TouchWeights(model.Vector{{Index: model.Index(n), Value: 1}})
+	st.SetWeights(model.Vector{{Index: model.Index(n), Value: 1}})
 	b := store.Batch{Journal: [][]byte{Secret(n)}, Lessons: []store.Lesson{LessonOf(n)}, Features: []store.FeatureRecord{{Key: k, Data: Secret(n)}}}
 	if err := s.CommitPartition(store.LogPosition{Next: int64(n)}, []store.AccountCommit{{Account: "kafka:ann", State: st, Batch: b}}); err != nil {
 		t.Fatal(err)

@@ -7,13 +7,18 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -155,6 +160,10 @@ type Twin struct {
 	Lessons  []store.Lesson
 	Features map[store.MessageKey][]byte
 	Names    map[store.MessageKey][]byte
+	// Learns has Change take steps with vectors of earlier commits, too.
+	Learns bool
+
+	frozen map[store.MessageKey][]byte // vectors of the last Change
 }
 
 // NewTwin is the twin of store.NewState.
@@ -264,27 +273,7 @@ func Change(r *rand.Rand, st *store.State, tw *Twin) store.Batch {
 		h.Put(key, row)
 		tw.tables[h.Name][key] = row
 	}
-	var x model.Vector
-	for i := range 40 {
-		if r.IntN(4) == 0 {
-			x = append(x, model.Feature{Index: model.Index(1 + i*i), Value: 1})
-		}
-	}
-	st.TouchWeights(x)
-	for _, f := range x {
-		switch r.IntN(4) {
-		case 0:
-			st.Weights.Delete(f.Index)
-			delete(tw.weights, f.Index)
-		case 1:
-			st.Weights.Set(f.Index, 0)
-			tw.weights[f.Index] = 0
-		default:
-			v := r.NormFloat64()
-			st.Weights.Set(f.Index, v)
-			tw.weights[f.Index] = v
-		}
-	}
+	tw.frozen = map[store.MessageKey][]byte{}
 	var b store.Batch
 	for range r.IntN(4) {
 		b.Journal = append(b.Journal, fmt.Appendf(nil, "entry %d", r.IntN(1000)))
@@ -296,15 +285,103 @@ func Change(r *rand.Rand, st *store.State, tw *Twin) store.Batch {
 		b.Lessons = append(b.Lessons, lesson)
 	}
 	for range r.IntN(3) {
-		key := KeyOf(r.IntN(50))
-		data := fmt.Appendf(nil, "features %d", r.IntN(1000))
-		record := store.FeatureRecord{Key: key, Data: data}
-		if r.IntN(4) > 0 {
-			record.Names = fmt.Appendf(nil, "names of %s", data)
-		}
-		b.Features = append(b.Features, record)
+		b.Features = append(b.Features, freeze(r, st, tw))
+		changeWeights(r, st, tw)
 	}
+	changeWeights(r, st, tw)
 	return b
+}
+
+// freeze has the message be known from then on, and returns its features.
+func freeze(r *rand.Rand, st *store.State, tw *Twin) store.FeatureRecord {
+	key := KeyOf(r.IntN(50))
+	for k := range tw.frozen {
+		if len(tw.frozen) == 1 && r.IntN(3) == 0 {
+			key = k // the same message once more
+		}
+	}
+	st.Messages.Put(string(key[:]), store.Message{Seq: 1})
+	if tw.tables["messages"] == nil {
+		tw.tables["messages"] = map[string]any{}
+	}
+	tw.tables["messages"][string(key[:])] = store.Message{Seq: 1}
+	st.Froze()
+	data := Vector(r)
+	tw.frozen[key] = data
+	record := store.FeatureRecord{Key: key, Data: data}
+	if r.IntN(4) > 0 {
+		record.Names = fmt.Appendf(nil, "names of %x", data)
+	}
+	return record
+}
+
+// Vector draws a frozen vector.
+func Vector(r *rand.Rand) []byte {
+	x := packed.Vector{Affine: 0.25, Factors: [packed.Groups]float64{0.3, 0.7, 0.1, 1.0 / 3}}
+	for i := range 40 {
+		if r.IntN(4) == 0 {
+			x.Features = append(x.Features, packed.Feature{Index: model.Index(2 + i*i), Value: uint16(1 + r.IntN(2)), Group: uint8(r.IntN(packed.Groups))})
+		}
+	}
+	return x.Append(nil, packed.Vocabulary{})
+}
+
+// changeWeights changes the weights in a few of the ways that there are.
+func changeWeights(r *rand.Rand, st *store.State, tw *Twin) {
+	for range r.IntN(4) {
+		switch r.IntN(12) {
+		case 0:
+			st.ClearWeights()
+			clear(tw.weights)
+		case 1:
+			n := 1 + r.IntN(10)
+			st.DropSmallest(n)
+			tw.drop(n)
+		case 2, 3:
+			x := model.Vector{{Index: model.Affine, Value: r.NormFloat64()}, {Index: model.Index(2 + r.IntN(100)), Value: float64(r.IntN(2))}}
+			st.SetWeights(x)
+			for _, f := range x {
+				tw.weights[f.Index] = f.Value
+			}
+		default:
+			tw.step(r, st)
+		}
+	}
+}
+
+// step takes a step with one of the vectors that can be had.
+func (tw *Twin) step(r *rand.Rand, st *store.State) {
+	of := tw.frozen
+	if tw.Learns && r.IntN(2) == 0 {
+		of = maps.Clone(tw.Features)
+		maps.Copy(of, tw.frozen)
+	}
+	keys := slices.Collect(maps.Keys(of))
+	if len(keys) == 0 {
+		return
+	}
+	slices.SortFunc(keys, func(a, b store.MessageKey) int { return bytes.Compare(a[:], b[:]) })
+	key := keys[r.IntN(len(keys))]
+	x, err := packed.AppendVector(nil, of[key], packed.Vocabulary{})
+	if err != nil {
+		panic(err)
+	}
+	a := r.NormFloat64()
+	st.Step(key, a, x, new(model.Slots))
+	for _, f := range x {
+		tw.weights[f.Index] += float64(a * f.Value)
+	}
+}
+
+// drop gives up the n smallest weights.
+func (tw *Twin) drop(n int) {
+	all := slices.SortedFunc(maps.Keys(tw.weights), func(a, b model.Index) int {
+		return cmp.Or(cmp.Compare(math.Abs(tw.weights[a]), math.Abs(tw.weights[b])), cmp.Compare(a, b))
+	})
+	all = slices.DeleteFunc(all, func(i model.Index) bool { return i == model.Affine })
+	for _, i := range all[:min(n, len(all))] {
+		delete(tw.weights, i)
+	}
 }
 
 // Committed adds what a commit brought to the logs.
