@@ -13,11 +13,11 @@ package ingest
 
 import "time"
 
-// Place names one copy of a message on a server.
+// Place names one copy of a message on a server. The tags are those of the journal.
 type Place struct {
-	Mailbox     string // decoded name, "INBOX" in upper case
-	UIDValidity uint32
-	UID         uint32
+	Mailbox     string `cbor:"1,keyasint"` // decoded name, "INBOX" in upper case
+	UIDValidity uint32 `cbor:"2,keyasint,omitempty"`
+	UID         uint32 `cbor:"3,keyasint,omitempty"`
 }
 
 // Role is what a mailbox is for (RFC 6154 special use, or INBOX).

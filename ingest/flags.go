@@ -64,3 +64,16 @@ func HasFlag(flags []string, flag string) bool {
 	_, ok := slices.BinarySearch(flags, CanonicalFlag(flag))
 	return ok
 }
+
+// WithoutFlags returns what of canonical flags a is not in b.
+func WithoutFlags(a, b []string) (out []string) {
+	for _, flag := range a {
+		if !HasFlag(b, flag) {
+			out = append(out, flag)
+		}
+	}
+	return out
+}
+
+// CommonFlags returns what of canonical flags a is in b, too.
+func CommonFlags(a, b []string) []string { return WithoutFlags(a, WithoutFlags(a, b)) }

@@ -282,7 +282,7 @@ func (p *player) ask(n int, since store.Moment) {
 		return
 	}
 	var q filter.Questions
-	q, p.err = p.filter.Ask(n, since)
+	q, p.err = p.filter.Messages.Ask(n, since)
 	for _, k := range q.Messages {
 		l := p.letters[slices.IndexFunc(p.letters, func(l *letter) bool { return l != nil && store.MessageKey(l.read.Key) == k })]
 		label := model.Ordinary
@@ -322,7 +322,7 @@ func (p *player) tell(e filter.Event, i int) {
 // mark does what was asked of the mail server.
 func (p *player) mark(m ingest.MarkRequest) {
 	s := &filter.Settled{At: store.MomentOf(p.now), Ledger: m.ID, Outcome: ingest.MarkGone}
-	place := filter.PlaceOf(m.Place)
+	place := m.Place
 	if m.Clear {
 		s.Cleared = &place
 	}

@@ -135,13 +135,13 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 
 // ask finds the questions, about the last weeks of what was read.
 func (r *Report) ask(f *filter.Filter) error {
-	r.Questions, r.Threshold = []desk.Question{}, f.Counts().Threshold
-	found, err := f.Ask(desk.MostInvited, f.State().Account.LastArrival.Add(-desk.AskDays*24*time.Hour))
+	r.Questions, r.Threshold = []desk.Question{}, f.Status.Counts().Threshold
+	found, err := f.Messages.Ask(desk.MostInvited, f.State().Account.LastArrival.Add(-desk.AskDays*24*time.Hour))
 	if err != nil {
 		return err
 	}
 	for _, k := range found.Messages {
-		x, err := f.Features(k)
+		x, err := f.Explainer.Features(k)
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func report(f *filter.Filter) Report {
 	slices.SortFunc(rows, func(a, b store.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	r := Report{
 		Messages: len(rows), Judgement: desk.JudgementOf(f),
-		InShadow: f.InShadow(), Marking: f.Marking(), EndOfShadow: f.EndOfShadow(),
+		InShadow: f.Line().InShadow(), Marking: f.Status.Marking(), EndOfShadow: f.Status.EndOfShadow(),
 	}
 	for _, name := range st.Boxes.Keys() {
 		box, _ := st.Boxes.Get(name)

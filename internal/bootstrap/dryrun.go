@@ -124,7 +124,7 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 	if v.Rule != nil {
 		w.Reasons = append(w.Reasons, "your rule "+v.Rule.Match)
 	}
-	why := words.ReasonsOf(x, d.filter.Parts(x), d.filter.Correspondence(a.Meta.From), false)
+	why := words.ReasonsOf(x, d.filter.Explainer.Parts(x), d.filter.People.Correspondence(a.Meta.From), false)
 	w.Reasons = append(w.Reasons, words.Texts(why.For)...)
 	return w
 }

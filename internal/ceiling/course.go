@@ -67,7 +67,7 @@ func (h *hindsight) note(l store.Lesson, more bool) {
 	}
 	c.points = append(c.points, c.last)
 	if h.again != nil {
-		h.lessons.Stage(h.again.Account())
+		h.lessons.Stage(&h.again.State().Account)
 	} else {
 		h.lessons.Stage(nil)
 	}

@@ -33,7 +33,7 @@ type hindsight struct {
 	// otherwise than it was logged would make a ceiling of these lessons one of
 	// another learner's. nil once weights of a linear learner were displaced, which the
 	// lesson log does not tell the place of.
-	again    *filter.Relearner
+	again    *filter.Learning
 	linear   bool
 	start    moves // at the base
 	moved    moves // since then
@@ -87,10 +87,10 @@ func movesOf(a *store.Account) moves { return moves{a.Displaced, a.Projected} }
 // other numbers while a Kept knows it.
 func StateOf(f *filter.Filter, rewrites int) State {
 	st := f.State()
-	rules, since := f.Constraints()
+	rules, since := f.Explainer.Constraints()
 	return State{
 		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account, prior: f.Prior(),
-		ruleSet: f.RuleSet(), rules: rules, since: since, rewrites: rewrites,
+		ruleSet: f.Explainer.RuleSet(), rules: rules, since: since, rewrites: rewrites,
 	}
 }
 
@@ -151,9 +151,11 @@ func (h *hindsight) begin(p past, now State) error {
 	}
 	h.linear, h.again = now.opts.Kernel == filter.Kernel{}, nil
 	if h.obeyed { // else which rules the lessons before then obeyed is not known any more
-		if h.again, err = filter.NewRelearner(now.opts, base, now.ruleSet, vectors); err != nil {
+		if h.again, err = filter.NewLearning(&now.opts, base, now.ruleSet, vectors); err != nil {
 			return err
 		}
+		h.again.Vectors().Recall()
+		h.again.Project()
 	}
 	if base.Account.Anew != now.account.Anew {
 		h.lessons.Refuse("learning began anew with another kernel within these lessons")
@@ -228,9 +230,11 @@ func (h *hindsight) add(l store.Lesson, x model.Vector) error {
 		h.lessons.Refuse(fmt.Sprintf("lesson %d was learnt with other settings than those of now", l.Order))
 	}
 	if h.again != nil {
-		switch again, err := h.again.Learn(l, x); {
-		case err != nil:
+		if err := h.again.ReplayTo(l.Replayed); err != nil {
 			return err
+		}
+		again := l
+		switch h.again.Learn(&again, x); {
 		case again.Score != l.Score, again.TookBack != l.TookBack:
 			h.lessons.Refuse(fmt.Sprintf("lesson %d had another score than the lessons before it lead to", l.Order))
 			h.again = nil

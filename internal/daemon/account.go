@@ -20,6 +20,7 @@ import (
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -238,7 +239,7 @@ func (a *account) write(ctx context.Context) error {
 // tick tells the filter the time, if that makes a difference.
 func (a *account) tick() error {
 	now := a.clock.now()
-	if a.alone || !a.filter.Due(now) {
+	if a.alone || !a.filter.Waits.Due(now) {
 		return nil
 	}
 	_, err := a.apply(&filter.Ticked{At: now})
@@ -327,7 +328,7 @@ func (a *account) noteMark(m ingest.MarkResult) {
 // says what would help.
 func (a *account) noteKeywords(o ingest.MailboxOpened) {
 	a.markless.Delete(o.Mailbox) // until it refuses one
-	if o.Keywords || filter.Excluded(o.Role) {
+	if o.Keywords || ledger.Excluded(o.Role) {
 		return
 	}
 	for _, mark := range a.opts.Filter.Marks {
@@ -395,7 +396,7 @@ func (a *account) note(r *filter.Result) {
 	}
 	if r.Strangers > 0 && !a.strangers {
 		a.strangers = true // said once in a run
-		why := a.filter.Strangers()
+		why := a.filter.Status.Strangers()
 		a.notes = append(a.notes, func() { a.log.Warn("marks of others", "who", why) })
 	}
 	if n := r.Withdrawn; n > 0 {

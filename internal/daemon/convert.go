@@ -51,12 +51,12 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 			at = min(now, store.MomentOf(e.Internal))
 		}
 		return &filter.Arrived{
-			At: at, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Backlog: e.Backlog, Away: e.Away,
+			At: at, Place: e.Place, Flags: e.Flags, Backlog: e.Backlog, Away: e.Away,
 			Seen: now, Dated: dated(at, p.message), ModSeq: e.ModSeq,
 			Meta: filter.NewMeta(p.message), Message: p.message,
 		}, nil
 	case ingest.FlagsChanged:
-		return &filter.Flagged{At: now, Place: filter.PlaceOf(e.Place), Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}, nil
+		return &filter.Flagged{At: now, Place: e.Place, Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}, nil
 	case ingest.Vanished:
 		return &filter.Vanished{At: now, Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UIDs: e.UIDs, Unclear: e.Unclear}, nil
 	case ingest.Skipped:
@@ -74,7 +74,7 @@ func convert(p prepared, now store.Moment) (filter.Event, error) {
 			s.Copied = &store.Copied{Mailbox: c.Mailbox, UIDValidity: c.UIDValidity, UID: c.UID, Sum: c.Sum}
 		}
 		if e.Clear {
-			place := filter.PlaceOf(e.Place)
+			place := e.Place
 			s.Cleared = &place
 		}
 		return s, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/whatif"
@@ -144,7 +145,7 @@ func (a *account) change(fn func(*desk.Desk) error) error {
 		}
 		return r, a.broken
 	}
-	d.Rewrite = func(e filter.RewriteRequest) (filter.Rewritten, error) {
+	d.Rewrite = func(e past.RewriteRequest) (past.Rewritten, error) {
 		r, err := a.rewrite(e)
 		d.Filter = a.filter
 		return r, err
@@ -159,7 +160,7 @@ func (a *account) change(fn func(*desk.Desk) error) error {
 }
 
 // rewrite applies an event that goes over the past and commits it.
-func (a *account) rewrite(e filter.RewriteRequest) (filter.Rewritten, error) {
+func (a *account) rewrite(e past.RewriteRequest) (past.Rewritten, error) {
 	r, broken, err := a.work.Rewrite(a.until, e, func(st *store.State, w store.Rewrite) error {
 		return a.store.Rewrite(a.opts.Name, st, w)
 	})
@@ -177,10 +178,10 @@ func (a *account) rewrite(e filter.RewriteRequest) (filter.Rewritten, error) {
 // takeBack takes back the lessons of what the owner took back, or tries again later: that they are
 // to be taken back is committed.
 func (a *account) takeBack(ctx context.Context) error {
-	if len(a.filter.TakenBack()) == 0 || a.work.Dirty() || time.Now().Before(a.taking) {
+	if len(a.filter.Waits.TakenBack()) == 0 || a.work.Dirty() || time.Now().Before(a.taking) {
 		return nil
 	}
-	_, err := a.rewrite(&filter.TakeBackRequested{At: a.clock.now()})
+	_, err := a.rewrite(&past.TakeBackRequested{At: a.clock.now()})
 	if err != nil && ctx.Err() == nil {
 		a.taking = time.Now().Add(commitRetry)
 		a.log.Error("can't take lessons back; trying again", "error", err)

@@ -25,7 +25,7 @@ func (r *renewable) Status() ingest.Status { return r.get().Status() }
 
 // renewSource builds the source anew, to resume from what the store remembers.
 func (a *account) renewSource() error {
-	source, err := a.opts.NewSource(a.filter.Known())
+	source, err := a.opts.NewSource(a.filter.Ledger().Places.Known())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *account) run(ctx context.Context) error {
 			}
 			fresh = false
 		}
-		if a.filter.State().Account.Paused && !a.filter.Errand() {
+		if a.filter.State().Account.Paused && !a.filter.Ledger().Undo.Errand() {
 			if err := a.idle(ctx); err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func (a *account) run(ctx context.Context) error {
 // is no connection and no clock that ticks.
 func (a *account) idle(ctx context.Context) error {
 	a.log.Info("paused; `hinged resume` ends it", "since", a.filter.State().Account.PausedSince.Time())
-	for a.next == nil && a.filter.State().Account.Paused && !a.filter.Errand() || a.work.Dirty() {
+	for a.next == nil && a.filter.State().Account.Paused && !a.filter.Ledger().Undo.Errand() || a.work.Dirty() {
 		select {
 		case request := <-a.requests:
 			request()
@@ -96,7 +96,7 @@ func (a *account) idle(ctx context.Context) error {
 	}
 	switch {
 	case a.next != nil: // and paused it stays
-	case a.filter.Errand():
+	case a.filter.Ledger().Undo.Errand():
 		a.log.Info("connected during the pause, only to take marks back")
 	default:
 		a.log.Info("resumed")

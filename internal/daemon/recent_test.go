@@ -296,8 +296,8 @@ func (s told) Run(ctx context.Context, emit ingest.Emit) error {
 	return nil
 }
 
-// past reads what a mailbox holds, by the clock of that mail.
-func past(t *testing.T, o filter.Options, events ...ingest.Event) *StoreHost {
+// pastOf reads what a mailbox holds, by the clock of that mail.
+func pastOf(t *testing.T, o filter.Options, events ...ingest.Event) *StoreHost {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
 	s, err := boltfile.Open(path, boltfile.Options{NoSync: true, NamesCap: 3000})
@@ -340,7 +340,7 @@ func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {
 		}
 		events = append(events, a)
 	}
-	b := past(t, o, events...)
+	b := pastOf(t, o, events...)
 	all := must(t, b, desk.GetLessons, desk.LessonsRequest{Most: 200})
 	owners := must(t, b, desk.GetLessons, desk.LessonsRequest{Most: 200, ByOwner: true})
 	status := must(t, b, desk.GetStatus, desk.None{}).Accounts[0]
@@ -393,7 +393,7 @@ func TestASearchStopsAndGoesOn(t *testing.T) {
 		for i := 2; i <= n; i++ {
 			events = append(events, arrival(uint32(i), mail(i, "a@example.com", "hay")))
 		}
-		b := past(t, testOptions(), events...)
+		b := pastOf(t, testOptions(), events...)
 		got := must(t, b, desk.GetMessages, desk.MessagesRequest{Search: "needle"})
 		if n == 2000 {
 			if len(got.Messages) != 1 || got.More || got.Next != 0 || got.Searched != 2000 {

@@ -34,10 +34,10 @@ type shows struct {
 // intents are the marks that the source has to set or to take back at its start.
 func (a *account) intents() []ingest.MarkRequest {
 	if a.alone {
-		return a.filter.Undoing()
+		return a.filter.Ledger().Undo.Requests()
 	}
-	a.resume(a.filter.Intents())
-	return a.filter.Intents()
+	a.resume(a.filter.Ledger().Intents())
+	return a.filter.Ledger().Intents()
 }
 
 // resume has the confirmation of marks shown that were not confirmed when the source
@@ -127,7 +127,7 @@ func (a *account) reasons(e *filter.Arrived, r *filter.Result) []string {
 	if rule := r.Decision.Rule; rule != nil {
 		return []string{"your rule " + rule.Match}
 	}
-	why := words.ReasonsOf(r.Features, a.filter.Parts(r.Features), a.filter.Correspondence(e.Meta.From), false)
+	why := words.ReasonsOf(r.Features, a.filter.Explainer.Parts(r.Features), a.filter.People.Correspondence(e.Meta.From), false)
 	return words.Texts(why.For)
 }
 

@@ -95,7 +95,7 @@ func TestADayEndsWhenItDoesWhereTheOwnerLives(t *testing.T) {
 		}
 		events = append(events, a)
 	}
-	b := past(t, o, events...)
+	b := pastOf(t, o, events...)
 	noon := time.Date(2026, 3, 30, 12, 0, 0, 0, time.UTC)
 	got := must(t, b, desk.GetTrend, desk.TrendRequest{Days: 3, Until: &noon})
 	var days []string

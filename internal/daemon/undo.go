@@ -8,7 +8,6 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
 )
 
@@ -110,7 +109,7 @@ func (a *account) takeAlone(p prepared) prepared {
 			return p
 		}
 	case ingest.Arrival:
-		requests := a.filter.Sight(store.MessageKey(p.message.Key), filter.PlaceOf(e.Place), e.Flags)
+		requests := a.filter.Ledger().Undo.Sight(store.MessageKey(p.message.Key), e.Place, e.Flags)
 		for _, r := range requests {
 			a.sighted[sighting{r.ID, r.Place}] = struct{}{}
 		}
@@ -134,4 +133,4 @@ func (a *account) errandDone() bool {
 }
 
 // unfinished reports whether marks are still to be taken back.
-func (a *account) unfinished() bool { return len(a.filter.Undoing()) > 0 }
+func (a *account) unfinished() bool { return len(a.filter.Ledger().Undo.Requests()) > 0 }

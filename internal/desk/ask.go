@@ -92,12 +92,12 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 	err = a.Look(ctx, func(d *Desk) error {
 		f := d.Filter
 		past = d.Past
-		out = Questions{Account: d.Account, Since: q.Since.UTC(), Threshold: f.Counts().Threshold, Questions: []Question{}}
+		out = Questions{Account: d.Account, Since: q.Since.UTC(), Threshold: f.Status.Counts().Threshold, Questions: []Question{}}
 		if f.State().Account.Paused {
 			out.Why = "the account is paused and learns nothing; `hinged resume` ends that"
 			return nil
 		}
-		found = f.Askable(store.MomentOf(q.Since))
+		found = f.Messages.Askable(store.MomentOf(q.Since))
 		return nil
 	})
 	if err != nil || out.Why != "" {
@@ -110,7 +110,7 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 	}
 	var best []store.MessageKey
 	err = a.Look(ctx, func(d *Desk) error {
-		best = d.Filter.Choose(max(q.Most, 0), scored)
+		best = d.Filter.Messages.Choose(max(q.Most, 0), scored)
 		return nil
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func ask(ctx context.Context, a Account, q AskRequest) (out Questions, err error
 	}
 	err = a.Look(ctx, func(d *Desk) error {
 		for i, k := range best {
-			if !d.Filter.SpokenOf(k) {
+			if !d.Filter.Messages.SpokenOf(k) {
 				out.Questions = append(out.Questions, QuestionOf(d.Filter, k, features[i]))
 			}
 		}
@@ -158,7 +158,7 @@ func scoresOf(ctx context.Context, a Account, vectors *writer.Vectors, keys []st
 		err := a.Look(ctx, func(d *Desk) error {
 			for i, x := range xs {
 				if x != nil {
-					all = append(all, filter.Scored{Message: keys[i], Score: d.Filter.ScoreOf(x)})
+					all = append(all, filter.Scored{Message: keys[i], Score: d.Filter.Explainer.ScoreOf(x)})
 				}
 			}
 			return nil
@@ -176,14 +176,14 @@ func scoresOf(ctx context.Context, a Account, vectors *writer.Vectors, keys []st
 func QuestionOf(f *filter.Filter, k store.MessageKey, x *featurize.Features) Question {
 	m, _ := f.State().Messages.Get(string(k[:]))
 	gist := words.GistOf(x)
-	score := f.Score(x)
-	why := words.ReasonsOf(x, f.Parts(x), f.Correspondence(m.Sender), false)
+	score := f.Explainer.Score(x)
+	why := words.ReasonsOf(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
 	out := Question{
 		For: words.Texts(why.For), Against: words.Texts(why.Against),
 		Message: hexKey(k), Arrived: TimeOf(m.Arrived),
 		From: gist.From, Facts: gist.Facts, Subject: gist.Subject,
-		Outcome: f.Called(score).String(), Score: score, OutcomeThen: m.Outcome.String(), ScoreThen: m.Score,
-		Marked: f.Marked(k), key: k, vector: x.Vector(),
+		Outcome: f.Line().Called(score).String(), Score: score, OutcomeThen: m.Outcome.String(), ScoreThen: m.Score,
+		Marked: f.Ledger().Marked(k), key: k, vector: x.Vector(),
 	}
 	if m.Label != 0 {
 		out.Label = m.Label.String()

@@ -69,7 +69,7 @@ func classify(ctx context.Context, a Account, q ClassifyRequest) (c Classificati
 				Defects: m.Defects,
 			}
 			if !q.Brief {
-				c.Parts = partsOf(d.Filter.Strongest(features, strongestParts))
+				c.Parts = partsOf(d.Filter.Explainer.Strongest(features, strongestParts))
 			}
 		})
 		if d.Filter.State().Account.Paused {

@@ -127,7 +127,7 @@ func describePart(name string) string {
 
 // explanation turns what the filter found into what is shown.
 func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanation) Explanation {
-	why := words.ReasonsOf(ex.Features, ex.Parts, d.Filter.Correspondence(from), true)
+	why := words.ReasonsOf(ex.Features, ex.Parts, d.Filter.People.Correspondence(from), true)
 	out := Explanation{
 		For: words.Texts(why.For), Against: words.Texts(why.Against),
 		Account: d.Account, Message: hexKey(k),
@@ -163,7 +163,7 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 // missing says in words what must be learnt before anything is decided.
 func missing(f *filter.Filter) string {
 	var want []string
-	s := f.Standing()
+	s := f.Line().Standing()
 	if s.Important == 0 {
 		want = append(want, "one that you call important")
 	}
@@ -212,7 +212,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	ex, err := f.Explain(k, words.Unspoken)
+	ex, err := f.Explainer.Explain(k, words.Unspoken)
 	if errors.Is(err, store.ErrNotFound) {
 		return Explanation{}, fmt.Errorf("%w: %s: %w (it is the owner's own mail, is in an excluded folder, or is too old)", ErrNoMessage, message, ErrNoWords)
 	}
@@ -222,7 +222,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 	m := ex.Message
 	out := d.explanation(k, m.Sender, ex)
 	out.Others = othersOf(f, message, k)
-	for _, other := range f.Copies(m.ID) {
+	for _, other := range f.People.Copies(m.ID) {
 		if other != k {
 			out.Copies = append(out.Copies, hexKey(other))
 		}
@@ -260,7 +260,7 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 	}
 	var out Explanation
 	err := f.Classify(m, func(v filter.Decision, features *featurize.Features) {
-		out = d.explanation(k, filter.NewMeta(m).From, f.ExplainFeatures(features, m.Vouched, words.Unspoken))
+		out = d.explanation(k, filter.NewMeta(m).From, f.Explainer.ExplainFeatures(features, m.Vouched, words.Unspoken))
 		out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
 		out.Probability = filter.Rounded(float32(v.Probability))
 		out.Mattered = words.InTen(out.Probability)

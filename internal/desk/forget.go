@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -71,7 +72,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 	if err != nil {
 		return out, err
 	}
-	var e *filter.ForgetRequested
+	var e *past.ForgetRequested
 	out.Sent, err = rewrite(ctx, a, q.DryRun, func(d *Desk, dry bool) error {
 		out = ForgottenMail{Account: d.Account, Copies: []string{}}
 		if e, err = q.event(d, &out); err != nil {
@@ -145,8 +146,8 @@ func (m *ForgottenMail) forgetBackups(ctx context.Context, b Backups, replace bo
 }
 
 // event finds what q names.
-func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.ForgetRequested, error) {
-	e := &filter.ForgetRequested{At: d.Now()}
+func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*past.ForgetRequested, error) {
+	e := &past.ForgetRequested{At: d.Now()}
 	switch {
 	case q.Message != "" && q.Sender == "" && q.Before == nil:
 		k, err := findMessage(d.Filter, q.Message)
@@ -159,7 +160,7 @@ func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*filter.ForgetRequest
 		if err != nil {
 			return nil, err
 		}
-		if d.Filter.IsOwner(address) {
+		if d.Filter.People.IsOwner(address) {
 			return nil, fmt.Errorf("%w: %s is the owner's own address", ErrForget, address)
 		}
 		e.Sender, out.Sender = filter.SenderOf(address), address

@@ -104,9 +104,9 @@ func (d *Desk) whereabouts(keys []string) ([]whereabouts, error) {
 		known[store.MessageKey(b)] = key
 	}
 	f := d.Filter
-	places := f.Places(func(k store.MessageKey) bool { return known[k] != "" })
 	var out []whereabouts
-	for k, at := range places { // in any order: the answer has none
+	for k := range known { // in any order: the answer has none
+		at := f.Ledger().Places.Find(k)
 		row, ok := f.State().Messages.Get(string(k[:]))
 		if !ok || len(at) == 0 {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/whatif"
@@ -113,7 +114,7 @@ type Desk struct {
 	// which it commits by itself. After an error of Apply the account can't go on. Both
 	// are nil inside Look.
 	Apply   func(filter.Event) (filter.Result, error)
-	Rewrite func(filter.RewriteRequest) (filter.Rewritten, error)
+	Rewrite func(past.RewriteRequest) (past.Rewritten, error)
 }
 
 // Past reads what a store keeps of an account beside its state. It is safe for

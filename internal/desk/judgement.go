@@ -52,7 +52,7 @@ func figuresOf(t filter.Tally) Figures {
 
 // JudgementOf judges an account's decisions.
 func JudgementOf(f *filter.Filter) Judgement {
-	s := f.Judgement()
+	s := f.Status.Judgement()
 	j := Judgement{Messages: s.Labels, Important: s.Important, Figures: figuresOf(s.Decisions), Better: s.Better()}
 	for _, b := range s.Baselines() {
 		j.Baselines = append(j.Baselines, BaselineFigures{b.Name, figuresOf(b.Tally)})
@@ -105,7 +105,7 @@ func withheldOf(f *filter.Filter) []Withheld {
 	var out []Withheld
 	since := f.State().Account.Clock.Add(-withheldDays * 24 * time.Hour)
 	counts := map[string]int{}
-	for _, m := range f.Newest() {
+	for _, m := range f.Messages.Newest() {
 		if m.Arrived < since {
 			break
 		}

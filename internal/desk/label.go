@@ -201,7 +201,7 @@ func (d *Desk) lesson(g given) (l Lesson, k store.MessageKey, m store.Message, e
 	if g.message == nil {
 		l.Others = othersOf(d.Filter, g.name, k)
 	}
-	l.Message, l.New, l.Marked = hexKey(k), !known, d.Filter.Marked(k)
+	l.Message, l.New, l.Marked = hexKey(k), !known, d.Filter.Ledger().Marked(k)
 	return l, k, m, nil
 }
 
@@ -219,7 +219,7 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		l.Why = "hinged doesn't keep its words (it is in a folder whose mail is not decided, or is too old); name a file with the message"
 		return l, nil
 	case m.Outcome != store.Undecided:
-		if _, err := d.Filter.Features(k); errors.Is(err, store.ErrNotFound) {
+		if _, err := d.Filter.Explainer.Features(k); errors.Is(err, store.ErrNotFound) {
 			l.Why = "it is too old: hinged no longer keeps its words"
 			return l, nil
 		} else if err != nil {
@@ -237,7 +237,7 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		return l, err
 	}
 	was := l.Marked
-	l.Marked = d.Filter.Marked(k)
+	l.Marked = d.Filter.Ledger().Marked(k)
 	l.Result, l.MarkChanged = LessonKnown, l.Marked != was
 	for _, lesson := range r.Lessons {
 		if lesson.Message == k && lesson.Source == store.SourceExplicit {
@@ -245,11 +245,11 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 			l.Mistake = d.Filter.Options().Learner.Zero.Mistake(lesson.Label, lesson.Score)
 		}
 	}
-	x, err := d.Filter.Features(k)
+	x, err := d.Filter.Explainer.Features(k)
 	if err != nil {
 		return l, err
 	}
-	if l.After = d.Filter.Score(x); l.Result == LessonKnown {
+	if l.After = d.Filter.Explainer.Score(x); l.Result == LessonKnown {
 		l.Before = l.After
 	}
 	return l, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -109,10 +110,10 @@ func (d *Desk) ledger(q LedgerRequest) (Ledger, error) {
 		if k != (store.MessageKey{}) {
 			out.Message, out.Others = hexKey(k), othersOf(f, q.Message, k)
 		}
-		for _, n := range f.Ledger(k, id) {
+		for _, n := range f.Ledger().Entries.MarksOf(k, id) {
 			all = append(all, entryOf(f, n))
 		}
-		for _, r := range f.RefusedOthers() {
+		for _, r := range f.Ledger().RefusedOthers() {
 			if r.Message == k && k != (store.MessageKey{}) {
 				all = append(all, refusalEntry(r))
 			}
@@ -144,10 +145,10 @@ func about(k store.MessageKey, entries []LedgerEntry, others []string) []LedgerE
 
 func wholeLedger(f *filter.Filter) []LedgerEntry {
 	var all []LedgerEntry
-	for _, n := range f.Marks() {
+	for _, n := range f.Ledger().Entries.Marks(func(store.LedgerEntry) bool { return true }) {
 		all = append(all, entryOf(f, n))
 	}
-	for _, r := range f.RefusedOthers() {
+	for _, r := range f.Ledger().RefusedOthers() {
 		all = append(all, refusalEntry(r))
 	}
 	return all
@@ -163,13 +164,13 @@ func entryOf(f *filter.Filter, n uint64) LedgerEntry {
 		}
 	}
 	out := LedgerEntry{
-		Ours: true, Number: n, State: f.MarkState(n).String(), Intended: TimeOf(e.Intended),
+		Ours: true, Number: n, State: f.Ledger().MarkState(n).String(), Intended: TimeOf(e.Intended),
 		Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: e.UID,
 		Score: e.Score, Threshold: e.Threshold, Message: hexKey(e.Message),
 	}
 	var flags []string
 	settled := store.Moment(0)
-	for _, n := range f.MarkOf(n) {
+	for _, n := range f.Ledger().Entries.Mark(n) {
 		one, _ := f.State().Ledger.Get(store.LedgerKey(n))
 		if one.CopyTo == "" {
 			flags = append(flags, one.Keyword)
@@ -192,7 +193,7 @@ func letterWord(messageID string) string {
 	return "digest mail"
 }
 
-func refusalEntry(r filter.Refused) LedgerEntry {
+func refusalEntry(r ledger.Refused) LedgerEntry {
 	e := LedgerEntry{State: store.MarkRefused.String(), Settled: TimeOf(r.At)}
 	if r.Message != (store.MessageKey{}) {
 		e.Message = hexKey(r.Message)
@@ -223,7 +224,7 @@ func ledgerMessage(f *filter.Filter, message string) (store.MessageKey, store.ID
 
 // verdictOf says in words who marked a message, from its entries.
 func verdictOf(f *filter.Filter, k store.MessageKey, entries []LedgerEntry) string {
-	marked, _ := f.MarkedNow(k)
+	marked, _ := f.Ledger().MarkedNow(k)
 	m, known := f.State().Messages.Get(string(k[:]))
 	for _, state := range []store.LedgerState{store.MarkRefused, store.MarkConfirmed, store.MarkUndoing, store.MarkUndone, store.CopyGone, store.MarkIntended, store.MarkAbandoned} {
 		for _, e := range entries {

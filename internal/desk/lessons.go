@@ -160,7 +160,7 @@ func (d *Desk) summariseLesson(l store.Lesson, x *featurize.Features) LessonSumm
 	m, known := f.State().Messages.Get(string(l.Message[:]))
 	out := LessonSummary{
 		Number: l.Order, At: TimeOf(l.At), Message: hexKey(l.Message), Label: l.Label.String(), Source: l.Source.String(),
-		Score: l.Score, After: l.Score, Now: l.Score, Weight: l.Weight, Outcome: l.Outcome.String(), Marked: f.Marked(l.Message),
+		Score: l.Score, After: l.Score, Now: l.Score, Weight: l.Weight, Outcome: l.Outcome.String(), Marked: f.Ledger().Marked(l.Message),
 		Mistake: f.Options().Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
 		Replaced: known && (m.Label != l.Label || m.Source != l.Source),
 	}
@@ -171,8 +171,8 @@ func (d *Desk) summariseLesson(l store.Lesson, x *featurize.Features) LessonSumm
 	if x != nil {
 		gist := words.GistOf(x)
 		out.From, out.Subject = gist.From, gist.Subject
-		out.After += float64(l.Step * f.SquaredNorm(x))
-		out.Now = f.Score(x)
+		out.After += float64(l.Step * f.Explainer.SquaredNorm(x))
+		out.Now = f.Explainer.Score(x)
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func findMessage(f *filter.Filter, message string) (store.MessageKey, error) {
 
 // withID finds a known message by its Message-ID.
 func withID(f *filter.Filter, message string) (k store.MessageKey, ok bool) {
-	if copies := f.Copies(filter.IDOf(message)); len(copies) > 0 {
+	if copies := f.People.Copies(filter.IDOf(message)); len(copies) > 0 {
 		return copies[0], true
 	}
 	known, _ := f.State().IDs.Get(filter.IDOf(message).Key())
@@ -68,7 +68,7 @@ func keysWith(st *store.State, digits string) (found []store.MessageKey) {
 // othersOf returns the keys of the other messages with the Message-ID by which k was
 // found; nil if it was found by its key.
 func othersOf(f *filter.Filter, message string, k store.MessageKey) []string {
-	copies := f.Copies(filter.IDOf(message))
+	copies := f.People.Copies(filter.IDOf(message))
 	if !slices.Contains(copies, k) {
 		return nil
 	}

@@ -191,13 +191,13 @@ var decidedOutcomes = []string{store.DecidedImportant.String(), store.DecidedUns
 func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []listed, exact bool) {
 	f := d.Filter
 	out = Messages{Account: d.Account, Messages: []MessageSummary{}}
-	out.Threshold, out.UnsureFrom = f.Cut()
+	out.Threshold, out.UnsureFrom = f.Line().Cut()
 	named := namer(q.Search)
 	if len(q.Messages) > 0 {
 		named = oneOf(q.Messages)
 	}
 	var exactly []listed
-	for k, m := range f.Newest() {
+	for k, m := range f.Messages.Newest() {
 		judged, wrong := filter.Judged(&m)
 		if !judged {
 			continue
@@ -298,24 +298,24 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 		Message: hexKey(k), Number: m.Seq, Arrived: TimeOf(m.Arrived), Outcome: m.Outcome.String(), Stands: filter.Stands(m).String(), Reason: m.Reason.String(),
 		ScoreThen: m.Score, ThresholdThen: m.Threshold, Score: m.Score, NoScore: x == nil,
 		Probability: filter.Rounded(m.Probability),
-		Marked:      f.Marked(k), For: []string{}, Against: []string{},
+		Marked:      f.Ledger().Marked(k), For: []string{}, Against: []string{},
 	}
 	_, out.Wrong = filter.Judged(m)
-	if rule := f.RuleOf(m); rule != nil {
+	if rule := f.Explainer.RuleOf(m); rule != nil {
 		out.Rule = rule.Match
 	}
 	if m.Label != 0 {
 		out.Label, out.Source = m.Label.String(), m.Source.String()
 	}
-	if state, ok := f.LastMark(k); ok {
+	if state, ok := f.Ledger().LastMark(k); ok {
 		out.Mark = state.String()
 	}
 	if x != nil {
 		gist := words.GistOf(x)
 		out.From, out.Facts, out.Subject, out.name = gist.From, gist.Facts, gist.Subject, gist.Name
-		why := words.ReasonsOf(x, f.Parts(x), f.Correspondence(m.Sender), false)
+		why := words.ReasonsOf(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
 		out.For, out.Against = words.Texts(why.For), words.Texts(why.Against)
-		out.Score = f.Score(x)
+		out.Score = f.Explainer.Score(x)
 	}
 	return out
 }
@@ -346,9 +346,10 @@ func placeMessages(ctx context.Context, a Account, messages []MessageSummary) er
 		at[k] = i
 	}
 	return a.Look(ctx, func(d *Desk) error {
-		places := d.Filter.Places(func(k store.MessageKey) bool { _, here := at[k]; return here })
-		for k, found := range places {
-			messages[at[k]].Mailbox, messages[at[k]].UID = found[0].Mailbox, found[0].UID
+		for k, i := range at {
+			if found := d.Filter.Ledger().Places.Find(k); len(found) > 0 {
+				messages[i].Mailbox, messages[i].UID = found[0].Mailbox, found[0].UID
+			}
 		}
 		return nil
 	})

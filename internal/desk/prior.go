@@ -54,7 +54,7 @@ func (p *Prior) add(mean *prior.Mean, f *filter.Filter) {
 		p.Skipped++
 		return
 	}
-	mean.Add(f.Alone())
+	mean.Add(f.Explainer.Alone())
 	p.Accounts++
 	p.Lessons += a.Important + a.Ordinary
 	p.Important += a.Important

@@ -69,7 +69,7 @@ type trace struct {
 // traced notes what a score is traced by.
 func (d *Desk) traced(k store.MessageKey, ex *filter.Explanation) trace {
 	t := trace{message: k, score: ex.Score, vector: slices.Clone(ex.Features.Vector()), next: d.Filter.State().LessonNext()}
-	t.origins, t.kept = d.Filter.Origins(t.vector)
+	t.origins, t.kept = d.Filter.Explainer.Origins(t.vector)
 	return t
 }
 

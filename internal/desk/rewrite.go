@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 )
@@ -44,9 +44,9 @@ func send(ctx context.Context, to Sender, events ...kafka.Event) error {
 }
 
 // rewrite applies an event that goes over the past, or only says what that would do.
-func (d *Desk) rewrite(ctx context.Context, e filter.RewriteRequest, dry bool) (filter.Rewritten, error) {
+func (d *Desk) rewrite(ctx context.Context, e past.RewriteRequest, dry bool) (past.Rewritten, error) {
 	if dry {
-		return d.Filter.Foresee(e, writer.NewPast(ctx, d.Past.Store, d.Account, d.Filter.State()))
+		return past.Foresee(d.Filter, e, writer.NewPast(ctx, d.Past.Store, d.Account, d.Filter.State()))
 	}
 	return d.Rewrite(e)
 }
@@ -60,7 +60,7 @@ func ceilSecond(m store.Moment) time.Time {
 // tooEarly puts a refusal into words: advice says what can be done, given the
 // earliest time.
 func tooEarly(err error, advice string) error {
-	var early *filter.TooEarlyError
+	var early *past.TooEarlyError
 	if !errors.As(err, &early) {
 		return err
 	}

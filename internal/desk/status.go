@@ -145,9 +145,9 @@ type RuleStatus struct {
 }
 
 func rulesOf(f *filter.Filter) (out []RuleStatus, ofTopic bool) {
-	rules, ofTopic := f.Rules()
+	rules, ofTopic := f.Explainer.Rules()
 	for _, r := range rules {
-		out = append(out, RuleStatus{r.Match, r.Label.String(), f.Alone().Get(featurize.IndexOf(r.Match))})
+		out = append(out, RuleStatus{r.Match, r.Label.String(), f.Explainer.Alone().Get(featurize.IndexOf(r.Match))})
 	}
 	return out, ofTopic
 }
@@ -171,30 +171,30 @@ type MailboxStatus struct {
 func Summarise(name string, f *filter.Filter) AccountStatus {
 	st, o := f.State(), f.Options()
 	acc := st.Account
-	c := f.Counts()
+	c := f.Status.Counts()
 	s := AccountStatus{
 		Account: name, Paused: acc.Paused, PausedSince: TimeOf(acc.PausedSince),
 		Messages: acc.Messages, Decided: acc.Decided, Unsure: acc.Unsure,
 		Important: acc.Important, Ordinary: acc.Ordinary,
-		KnownImportant: f.Standing().Important,
+		KnownImportant: f.Line().Standing().Important,
 		Pending:        c.Pending, SettledBy: TimeOf(c.Settled), CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
-		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Size().Weights, Supports: f.Size().Supports,
+		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Explainer.Size().Weights, Supports: f.Explainer.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
-		Shadow: string(o.Shadow), Marking: f.Marking(),
-		InShadow: f.InShadow(), EndOfShadow: f.EndOfShadow(), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: f.Warnings(),
+		Shadow: string(o.Shadow), Marking: f.Status.Marking(),
+		InShadow: f.Line().InShadow(), EndOfShadow: f.Status.EndOfShadow(), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: f.Status.Warnings(),
 		LastArrival: TimeOf(acc.LastArrival), LastLesson: TimeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
 	}
 	s.Unknown = acc.Unknown
-	s.Reading.Tells, s.Reading.Words = f.Reading()
+	s.Reading.Tells, s.Reading.Words = f.People.Reading()
 	s.Doing = doing(&s, f)
 	if s.InShadow {
 		s.NeedImportant = filter.FirstLabels
 		s.noteWould(f)
 	}
-	if (s.InShadow || !f.Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
-		s.Questions = f.Questions(MostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
+	if (s.InShadow || !f.Line().Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
+		s.Questions = f.Messages.Questions(MostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
 	}
 	s.Rules, s.RulesOfTopic = rulesOf(f)
 	for _, name := range st.Boxes.Keys() {
@@ -215,7 +215,7 @@ const (
 
 // noteWould notes what hinged would have marked.
 func (s *AccountStatus) noteWould(f *filter.Filter) {
-	for _, k := range f.WouldMark(mostWould) {
+	for _, k := range f.Messages.WouldMark(mostWould) {
 		if m, _ := f.State().Messages.Get(string(k[:])); filter.Stands(&m) != store.DecidedImportant {
 			continue
 		}
@@ -230,7 +230,7 @@ func SummariseStreamed(name string, f *filter.Filter) AccountStatus {
 	a := Summarise(name, f)
 	if a.InShadow {
 		a.Doing = "in shadow: it decides and learns, and says of nothing that it is to be marked"
-	} else if f.Trained() {
+	} else if f.Line().Trained() {
 		a.Doing = "deciding, and learning"
 	}
 	return a
@@ -245,12 +245,12 @@ func doing(s *AccountStatus, f *filter.Filter) string {
 		return "starting: it has seen no mail yet"
 	case s.InShadow:
 		return "in shadow: it decides and learns, and marks nothing"
-	case !f.Trained():
+	case !f.Line().Trained():
 		return "learning: it has not learnt enough to decide, so it marks nothing"
 	case len(f.Options().Marks) == 0 && f.Options().CopyTo == "":
 		return "deciding and learning; no mark is configured"
 	}
-	if n, long := f.Passed(); long {
+	if n, long := f.Status.Passed(); long {
 		return fmt.Sprintf("marking and learning, but it found none of the last %d messages important", n)
 	}
 	return "marking important mail, and learning"

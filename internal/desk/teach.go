@@ -60,14 +60,14 @@ func (out *Questions) teach(ctx context.Context, a Account, vectors *writer.Vect
 	}
 	return a.Look(ctx, func(d *Desk) error {
 		out.Compared = len(pupils)
-		threshold, _ := d.Filter.Cut()
+		threshold, _ := d.Filter.Line().Cut()
 		for i := range pupils {
-			pupils[i].score = d.Filter.ScoreOf(pupils[i].vector)
+			pupils[i].score = d.Filter.Explainer.ScoreOf(pupils[i].vector)
 		}
 		for i := range out.Questions {
 			q := &out.Questions[i]
 			for _, label := range []model.Label{model.Important, model.Ordinary} {
-				effect := d.Filter.Effect(q.key, q.vector, label)
+				effect := d.Filter.Explainer.Effect(q.key, q.vector, label)
 				t := Teaching{Label: label.String(), Score: q.Score + effect(q.vector)}
 				t.tryOn(pupils, q.key, threshold, effect)
 				q.Teach = append(q.Teach, t)
@@ -80,7 +80,7 @@ func (out *Questions) teach(ctx context.Context, a Account, vectors *writer.Vect
 // lately are the messages that answers are tried on.
 func (d *Desk) lately() (keys []store.MessageKey) {
 	since := d.Now().Add(-teachDays * 24 * time.Hour)
-	for k, m := range d.Filter.Newest() {
+	for k, m := range d.Filter.Messages.Newest() {
 		if len(keys) == teachOn || m.Arrived < since {
 			break
 		}

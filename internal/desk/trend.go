@@ -200,7 +200,7 @@ func (d *Desk) trend(q TrendRequest) Trend {
 		out.Days[i].Day = begins[i].Format(time.DateOnly)
 	}
 	last := n - 1
-	for k, m := range f.Newest() {
+	for k, m := range f.Messages.Newest() {
 		at := m.Arrived.Time()
 		for last >= 0 && at.Before(begins[last]) {
 			last--
@@ -209,11 +209,11 @@ func (d *Desk) trend(q TrendRequest) Trend {
 			break
 		}
 		if at.Before(begins[n]) {
-			state, entered := f.LastMark(k)
+			state, entered := f.Ledger().LastMark(k)
 			out.Days[last].count(&m, state, entered)
 		}
 	}
-	if oldest, ok := f.Oldest(); ok && uint64(f.State().Messages.Len()) < acc.Messages {
+	if oldest, ok := f.Messages.Oldest(); ok && uint64(f.State().Messages.Len()) < acc.Messages {
 		out.CountedSince = TimeOf(oldest)
 	}
 	for end := n; end > 0; end -= weekDays {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -118,7 +119,7 @@ func undoMarks(ctx context.Context, a Account, q UndoMarksRequest) (out UndoneMa
 func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err error) {
 	st := d.Filter.State()
 	*u = UndoneMarks{
-		Account: d.Account, DryRun: q.DryRun, Since: q.Since, Paused: st.Account.Paused, Shadow: d.Filter.InShadow(),
+		Account: d.Account, DryRun: q.DryRun, Since: q.Since, Paused: st.Account.Paused, Shadow: d.Filter.Line().InShadow(),
 		Restored: st.Account.Restored, Marks: []UndoneMark{},
 	}
 	var since store.Moment
@@ -147,7 +148,7 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 	}
 	// Those of an earlier request that are still under way are told of, too.
 	under := map[uint64][]string{}
-	for _, r := range d.Filter.Undoing() {
+	for _, r := range d.Filter.Ledger().Undo.Requests() {
 		under[r.ID] = append(under[r.ID], r.Place.Mailbox)
 	}
 	for _, key := range st.Ledger.Keys() {
@@ -161,20 +162,20 @@ func (u *UndoneMarks) begin(d *Desk, q UndoMarksRequest) (sought []uint64, err e
 	for _, m := range u.Marks {
 		sought = append(sought, m.Number)
 	}
-	for _, c := range d.Filter.Undoable(since, only) {
+	for _, c := range d.Filter.Ledger().Undo.Choices(since, only) {
 		m := mark(c.Number, c.Places)
 		switch c.Choice {
-		case filter.UndoPassed:
+		case ledger.UndoPassed:
 			m.Result = UndonePassed
-		case filter.UndoOwn:
+		case ledger.UndoOwn:
 			m.Result = UndoneOwn
 		default:
 			switch c.Choice {
-			case filter.UndoBares:
+			case ledger.UndoBares:
 				m.Result, m.bare = UndoneBare, true
-			case filter.UndoFollows:
+			case ledger.UndoFollows:
 				m.Result = UndoneUnseen
-			case filter.UndoAwaits:
+			case ledger.UndoAwaits:
 				m.Mailboxes = append(m.Mailboxes, m.intendedIn)
 			}
 			sought = append(sought, c.Number)
@@ -200,7 +201,7 @@ func (d *Desk) undoOnly(q UndoMarksRequest) (only []uint64, all bool, err error)
 	}
 	if q.Message == "" {
 		for _, n := range q.Numbers {
-			only = append(only, f.MarkOf(n)...)
+			only = append(only, f.Ledger().Entries.Mark(n)...)
 		}
 		return only, false, nil
 	}
@@ -208,9 +209,9 @@ func (d *Desk) undoOnly(q UndoMarksRequest) (only []uint64, all bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, n := range f.Ledger(k, id) {
+	for _, n := range f.Ledger().Entries.MarksOf(k, id) {
 		if len(q.Numbers) == 0 || slices.Contains(q.Numbers, n) {
-			only = append(only, f.MarkOf(n)...)
+			only = append(only, f.Ledger().Entries.Mark(n)...)
 		}
 	}
 	return only, false, nil

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 )
 
@@ -54,7 +54,7 @@ func unlearn(ctx context.Context, a Account, q UnlearnRequest) (out UnlearntLess
 
 func (d *Desk) unlearn(ctx context.Context, to time.Time, dry bool) (UnlearntLessons, error) {
 	out := UnlearntLessons{Account: d.Account, To: to}
-	r, err := d.rewrite(ctx, &filter.UnlearnRequested{At: d.Now(), Since: store.MomentOf(to)}, dry)
+	r, err := d.rewrite(ctx, &past.UnlearnRequested{At: d.Now(), Since: store.MomentOf(to)}, dry)
 	if err != nil {
 		return out, tooEarly(err, "--to %s is the earliest")
 	}
@@ -64,6 +64,6 @@ func (d *Desk) unlearn(ctx context.Context, to time.Time, dry bool) (UnlearntLes
 	if out.Left = st.Important + st.Ordinary; dry {
 		out.Left -= uint64(r.Lessons)
 	}
-	out.Marking = d.Filter.Marking()
+	out.Marking = d.Filter.Status.Marking()
 	return out, nil
 }

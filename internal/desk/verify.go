@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -152,7 +153,7 @@ func replay(ctx context.Context, s *boltfile.Store, account string, now Digest, 
 			}
 		}
 	}
-	f, err := filter.Replay(base, entries, writer.NewReplayVectors(s, account))
+	f, _, err := past.Replay(base, entries, writer.NewReplayVectors(s, account))
 	if err != nil {
 		return fail(err)
 	}

@@ -75,8 +75,8 @@ func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err er
 		return out, err
 	}
 	err = a.Look(ctx, func(d *Desk) error {
-		w := d.Filter.Alone()
-		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.Size().Supports}
+		w := d.Filter.Explainer.Alone()
+		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.Explainer.Size().Supports}
 		out.Rules, _ = rulesOf(d.Filter)
 		if len(q.Words) == 0 {
 			above, below = w.Strongest(max(q.Most, 0))

@@ -198,8 +198,8 @@ func (s *site) conclude(o *outcome, l life, lived int) {
 		decided.Count(called, m.important && m.answered < lived, 1)
 		ever.Count(called, m.important, 1)
 	})
-	o.claimed, o.truly, o.ever = f.Judgement().Decisions.Precision(), decided.Precision(), ever.Precision()
-	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), f.Marking(), f.Judgement(), decided, f.Warnings())
+	o.claimed, o.truly, o.ever = f.Status.Judgement().Decisions.Precision(), decided.Precision(), ever.Precision()
+	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), f.Status.Marking(), f.Status.Judgement(), decided, f.Status.Warnings())
 }
 
 // filter reads the account of a site that has stopped.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -40,7 +40,7 @@ func (s *site) known() (committed, replayed map[string]store.Message) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	f, err := filter.Replay(base, db.Journal("me", next), writer.NewReplayVectors(db, "me"))
+	f, _, err := past.Replay(base, db.Journal("me", next), writer.NewReplayVectors(db, "me"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

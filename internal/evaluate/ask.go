@@ -110,7 +110,7 @@ func (j *judge) ask(at store.Moment) error {
 	if err := j.tell(&filter.Ticked{At: end}); err != nil {
 		return err
 	}
-	q, err := j.filter.Ask(e.r.Daily, since)
+	q, err := j.filter.Messages.Ask(e.r.Daily, since)
 	if err != nil {
 		return err
 	}

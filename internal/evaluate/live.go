@@ -207,7 +207,7 @@ func (j *judge) mark(k store.MessageKey, marks []ingest.MarkRequest, at store.Mo
 	l := j.live
 	l.decided++
 	l.marks.Count(len(marks) > 0, label == model.Important, 1)
-	if j.filter.InShadow() {
+	if j.filter.Line().InShadow() {
 		l.r.InShadow++
 	}
 	if len(marks) == 0 {
@@ -258,6 +258,6 @@ func (l *live) result(f *filter.Filter) *LiveResult {
 	r.Past = min(l.past, l.n)
 	r.Right = l.marks.Hits
 	r.Precision, r.Recall, r.F1 = l.marks.Precision(), l.marks.Recall(), l.marks.F1()
-	r.Claimed = f.Judgement().Decisions.Precision()
+	r.Claimed = f.Status.Judgement().Decisions.Precision()
 	return &r
 }

@@ -241,7 +241,7 @@ func TestFirstStart(t *testing.T) {
 		cold := s.begin(testOptions(), 0)
 		for first := true; cold.at < past; {
 			cold.until(cold.at + 1)
-			st := cold.filter.Standing()
+			st := cold.filter.Line().Standing()
 			switch marks := cold.live.r.Marked; {
 			case marks > 0 && st.Important < filter.FirstLabels && first:
 				t.Errorf("seed %d: marked after %d important labels, standing %+v", seed, st.Important, st)
@@ -254,8 +254,8 @@ func TestFirstStart(t *testing.T) {
 			t.Errorf("seed %d: the first marks are %+v", seed, begun)
 		}
 		warm := s.begin(testOptions(), past)
-		if warm.filter.InShadow() {
-			t.Errorf("seed %d: after the past: %s", seed, warm.filter.Marking())
+		if warm.filter.Line().InShadow() {
+			t.Errorf("seed %d: after the past: %s", seed, warm.filter.Status.Marking())
 		}
 		c, w := cold.until(end), warm.until(end)
 		t.Logf("seed %d: first marks %+v; then without a past %+v, F1 %.3f; with one %+v, %.3f", seed, begun, c, c.F1(), w, w.F1())

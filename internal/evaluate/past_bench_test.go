@@ -128,7 +128,7 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 		features.Keep(d.Message, e.Features, true)
 		return err
 	})
-	b.ReportMetric(f.Standing().Decisions.Precision(), "precision-said-at-the-end")
+	b.ReportMetric(f.Line().Standing().Decisions.Precision(), "precision-said-at-the-end")
 	for name, s := range map[string]*Stream{"past": &past, "live": &live} {
 		d, baselines := s.Compare()
 		b.ReportMetric(d.F1, "F1-"+name)

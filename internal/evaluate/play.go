@@ -223,7 +223,7 @@ func (p Play) Run(ctx context.Context) (r *Result, err error) {
 	}
 	r.PassedOver = s.reader.PassedOver()
 	if p.Weights != nil {
-		p.Weights(j.filter.Alone())
+		p.Weights(j.filter.Explainer.Alone())
 	}
 	if len(o.Rules) > 0 {
 		if r.Rules, err = p.compare(ctx, s, known, j); err != nil {
@@ -350,7 +350,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 		}
 	}
 	j.filter = f
-	f.Recall()
+	f.Learning().Vectors().Recall()
 	if _, err := f.Apply(&filter.Configured{Options: o}); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
@@ -360,7 +360,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 	if p.NoCeiling {
 		return j, nil
 	}
-	rules, _ := f.Constraints()
+	rules, _ := f.Explainer.Constraints()
 	if j.hindsight, err = filter.NewHindsight(o, f.State(), rules, j.features); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
@@ -476,7 +476,7 @@ func (j *judge) result(took time.Duration) *Result {
 	if j.feedback != Live { // whose examples come after a past
 		r.First = j.first.results()
 	}
-	size := j.filter.Size()
+	size := j.filter.Explainer.Size()
 	r.Weights, r.Supports = size.Weights, size.Supports
 	r.Seconds = took.Seconds()
 	if r.Seconds > 0 {

@@ -4,11 +4,7 @@ package filter
 
 import (
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/store"
 )
 
 // Learning stops without a sound when the owner's words do not reach the server, or are
@@ -26,39 +22,9 @@ const (
 	idleTime = 30 * 24 * time.Hour
 )
 
-// routine are flags that mail programs change by themselves, or that say nothing of
-// importance.
-var routine = []string{`\seen`, `\draft`, `\deleted`, "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$notjunk", "$phishing", "$notphishing"}
-
-// noteUnheard counts the days on which the owner set or removed keywords from which
-// nothing can be learnt. Call it after noteActivity. A message that would teach nothing in
-// any case does not count.
-func (f *Filter) noteUnheard(m *store.Message, old, now []string) {
-	a := &f.st.Account
-	if m.Outcome == store.Undecided {
-		return
-	}
-	for _, flag := range slices.Concat(minus(now, old), minus(old, now)) {
-		if slices.Contains(routine, flag) || ingest.IsCompanion(flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0 {
-			continue
-		}
-		a.UnheardFlag = flag
-		if a.UnheardDays == 0 || a.UnheardDay != a.ActiveDays {
-			a.UnheardDays, a.UnheardDay = a.UnheardDays+1, a.ActiveDays
-		}
-	}
-}
-
-// noteHeard notes that a word of the owner's was learnt.
-func (f *Filter) noteHeard() {
-	a := &f.st.Account
-	a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
-	a.UnheardDays, a.UnheardDay, a.UnheardFlag = 0, 0, ""
-}
-
 // silentLearning says in words that learning has stopped, and what to do; "" when it
 // has not.
-func (f *Filter) silentLearning() string {
+func (f *Status) silentLearning() string {
 	a := &f.st.Account
 	if a.Paused {
 		return ""
@@ -83,12 +49,4 @@ func (f *Filter) silentLearning() string {
 			int(a.LastArrival.Time().Sub(since.Time())/(24*time.Hour)), seen)
 	}
 	return ""
-}
-
-// await notes since when a lesson is awaited: since the first mail that came while hinged
-// was watching.
-func (f *Filter) await(e *Arrived) {
-	if a := &f.st.Account; a.Awaited == 0 && !e.Backlog {
-		a.Awaited = a.Clock
-	}
 }

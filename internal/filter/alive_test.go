@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,7 @@ import (
 
 func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 	o := testOptions()
-	o.Shadow = ShadowOn // or the mark below might be ours
+	o.Shadow = filter.ShadowOn // or the mark below might be ours
 	w := newWorld(t, o)
 	star := func() {
 		l, _ := w.deliver("INBOX", mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
@@ -31,23 +33,23 @@ func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 		w.flag(l, `\Seen`)
 	}
 	days(30, star)
-	if got := w.f.Warnings(); len(got) != 0 {
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("warned of %q", got)
 	}
-	days(deafDays-1, read)
-	if got := w.f.Warnings(); len(got) != 0 {
+	days(filter.DeafDays-1, read)
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("warned too early: %q", got)
 	}
 	days(1, read)
-	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "hinged learns from your silence alone") {
-		t.Errorf("after %d deaf days the warnings are %q", deafDays, got)
+	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "hinged learns from your silence alone") {
+		t.Errorf("after %d deaf days the warnings are %q", filter.DeafDays, got)
 	}
 	days(1, star)
-	if got := w.f.Warnings(); len(got) != 0 {
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("still warned of %q", got)
 	}
-	w.paced("at once", manyHasty, time.Second)
-	if got := w.f.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
+	w.paced("at once", filter.ManyHasty, time.Second)
+	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
 		t.Errorf("after a program's marks the warnings are %q", got)
 	}
 }
@@ -56,7 +58,7 @@ func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 // words is "".
 func (w *world) warned(when, words string) {
 	w.t.Helper()
-	got := w.f.Warnings()
+	got := w.f.Status.Warnings()
 	if words == "" && len(got) == 0 || words != "" && len(got) == 1 && strings.Contains(got[0], words) {
 		return
 	}
@@ -75,14 +77,14 @@ func TestKeywordsThatTeachNothingAreNamed(t *testing.T) {
 			w.flag(l, append(flags, `\Seen`)...) // the same day counts once
 		}
 	}
-	daily(unheardDays-1, "$label5")
+	daily(filter.UnheardDays-1, "$label5")
 	w.warned("a day before", "")
 	daily(1, "$label5")
 	w.warned("on the last day", "on 5 days you set or removed keywords that hinged doesn't know (the last: $label5)")
 	daily(1, `\Flagged`)
 	w.wait(time.Minute)
 	w.warned("after a star", "")
-	daily(2*unheardDays, `\Seen`, "$Forwarded", "NonJunk", "$MDNSent", "$Hinged")
+	daily(2*filter.UnheardDays, `\Seen`, "$Forwarded", "NonJunk", "$MDNSent", "$Hinged")
 	w.warned("after flags that programs set", "")
 }
 
@@ -96,7 +98,7 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 	}
 	idle := func(when, words string) {
 		t.Helper()
-		w.now = w.now.Add(idleTime - time.Minute)
+		w.now = w.now.Add(filter.IdleTime - time.Minute)
 		w.wait(0)
 		w.warned(when+", without mail", "")
 		arrive()
@@ -117,7 +119,7 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 	w.warned("of an owner who reads", "hinged saw no answer, star, mark, junk or deletion of yours")
 
 	// What was taken back is no reason to warn.
-	if _, err := w.f.Rewrite(&UnlearnRequested{At: w.moment(), Since: lesson}, w); err != nil {
+	if _, err := past.Rewrite(w.f, &past.UnlearnRequested{At: w.moment(), Since: lesson}, w); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.f.State().Account.LastLesson; got >= lesson {
@@ -127,8 +129,8 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 
 	w = newWorld(t, testOptions())
 	arrive()
-	w.apply(&Paused{At: w.moment()})
-	w.f.State().Account.LastArrival = store.MomentOf(w.now.Add(2 * idleTime))
+	w.apply(&filter.Paused{At: w.moment()})
+	w.f.State().Account.LastArrival = store.MomentOf(w.now.Add(2 * filter.IdleTime))
 	w.warned("while paused", "")
 }
 
@@ -136,9 +138,9 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 func TestOldMailIsNoTimeWithoutLessons(t *testing.T) {
 	w := newWorld(t, testOptions())
 	for uid := range uint32(3) {
-		w.now = w.now.Add(idleTime)
+		w.now = w.now.Add(filter.IdleTime)
 		m := w.reader.Read(mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
-		w.apply(&Arrived{At: w.moment(), Place: Place{"INBOX", w.validity["INBOX"], 99 + uid}, Backlog: true, Meta: NewMeta(m), Message: m})
+		w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("INBOX", w.validity["INBOX"], 99+uid), Backlog: true, Meta: filter.NewMeta(m), Message: m})
 	}
 	w.warned("after old mail", "")
 }

@@ -12,13 +12,16 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
+// Arrivals take up messages: decide them, and intend their marks.
+type Arrivals struct{ *parts }
+
 // apply takes a message that was not at its place before: one never seen,
 // or another copy of a known one (a move is a copy that arrives and an original
 // that vanishes, in either order). A stream of mail has no places; there, what
 // comes again was sent again, which says nothing of the owner.
 func (e *Arrived) apply(f *Filter, r *Result) error {
 	placed := e.Place != (Place{})
-	if p, ok := f.st.Places.Get(e.Place.key()); placed && ok && p.Message == e.Meta.Key {
+	if p, ok := f.ledger.Places.Get(e.Place); placed && ok && p.Message == e.Meta.Key {
 		// Reported before, for example because the position was not yet
 		// committed when the daemon was killed.
 		again := Flagged{At: max(e.At, e.Seen), Place: e.Place, Flags: e.Flags, Away: e.Away, ModSeq: e.ModSeq}
@@ -29,36 +32,39 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	k := e.Meta.Key
 	mk := string(k[:])
-	if err := f.advance(e.when(f), r); err != nil {
+	if err := f.Teacher.advance(e.when(f), r); err != nil {
 		return err
 	}
 	if placed {
-		f.dropPlace(e.Place.key())
-		f.putPlace(e.Place, store.Place{Message: k, Flags: e.Flags})
+		f.ledger.Leave(e.Place)
+		f.ledger.Places.Put(e.Place, store.Place{Message: k, Flags: e.Flags})
 	}
-	role := f.role(e.Place.Mailbox)
+	role := f.ledger.Places.Role(e.Place.Mailbox)
 	m, known := f.st.Messages.Get(mk)
-	if known && placed && f.takeCopy(e, m, role, r) {
+	if known && placed && f.ledger.Copies.Arrives(k, e.Place, role) { // nobody said anything with it
+		m.Copies++
+		f.st.Messages.Put(mk, m)
+		f.ledger.Undo.Follow(k, e.Place, e.Flags)
 		return nil
 	}
 	if !known {
 		var err error
-		if m, err = f.meet(e, role, r); err != nil {
+		if m, err = f.Arrivals.meet(e, role, r); err != nil {
 			return err
 		}
 	}
-	f.followUndo(k, e.Place, e.Flags, r)
+	f.ledger.Undo.Follow(k, e.Place, e.Flags)
 	if known && m.Claimed && role == ingest.RoleSent {
-		if err := f.claimed(e, &m, r); err != nil {
+		if err := f.Arrivals.claimed(e, &m, r); err != nil {
 			return err
 		}
 	}
 	former := e.lies(f, &m, role, known)
 
 	// New to us, or rescued from a folder whose mail is not decided.
-	fresh := m.Outcome == store.Undecided && !m.Own && f.decides(role, e)
+	fresh := m.Outcome == store.Undecided && !m.Own && f.Arrivals.decides(role, e)
 	if fresh {
-		if err := f.decide(e, &m, r); err != nil {
+		if err := f.Arrivals.decide(e, &m, r); err != nil {
 			return err
 		}
 	}
@@ -67,11 +73,11 @@ func (e *Arrived) apply(f *Filter, r *Result) error {
 	}
 	f.st.Messages.Put(mk, m)
 	if fresh && m.Outcome == store.DecidedImportant {
-		f.intend(e, &m, r)
+		f.Arrivals.intend(e, &m)
 		f.st.Messages.Put(mk, m)
 		r.Decision.Reason = m.Reason
 	}
-	f.capMessages()
+	f.Messages.capMessages()
 	return nil
 }
 
@@ -86,7 +92,7 @@ func (e *Arrived) lies(f *Filter, m *store.Message, role ingest.Role, known bool
 		m.Copies++
 	}
 	if e.byOwner(m, known) {
-		f.noteActivity()
+		f.Teacher.noteActivity()
 	}
 	return former
 }
@@ -119,7 +125,7 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 	// What comes with a message at its first arrival was said message by message,
 	// however many arrive at once.
 	with := manner{single: true, away: e.Away || e.Backlog}
-	old := append(f.perhapsOurs(e), f.ours(e)...)
+	old := append(f.Arrivals.perhapsOurs(e), f.Arrivals.ours(e)...)
 	if known {
 		with = mannerOf(e.Place, e.Away, e.ModSeq)
 		if fresh {
@@ -127,45 +133,34 @@ func (e *Arrived) hear(f *Filter, m *store.Message, known, fresh bool, former, r
 		}
 		old = append(old, m.Heard...)
 	}
-	with.trust = f.trustOf(e, known)
+	with.trust = f.Arrivals.trustOf(e, known)
 	if known && !e.Backlog {
 		// Copies that were there before are no moves that anybody saw.
-		if err := f.moved(k, m, former, role, e, fresh, r); err != nil {
+		if err := f.moves.moved(k, m, former, role, e, fresh, r); err != nil {
 			return err
 		}
 	}
 	if !known {
 		m.Foreign = with.trust != trusted && len(e.Flags) > 0
-		if err := f.hearEarly(k, m, r); err != nil {
+		if err := f.Teacher.hearEarly(k, m, r); err != nil {
 			return err
 		}
 	}
-	if _, err := f.heed(k, m, e.Place, common(ingest.CanonicalFlags(old), e.Flags), e.Flags, true, with, r); err != nil {
+	if _, err := f.Voice.heed(k, m, e.Place, ingest.CommonFlags(ingest.CanonicalFlags(old), e.Flags), e.Flags, true, with, r); err != nil {
 		return err
 	}
-	if !known && e.Backlog && (role == ingest.RoleTrash || f.archives(e.Place.Mailbox)) && !ingest.HasFlag(e.Flags, `\Seen`) {
-		return f.label(k, m, said{label: model.Ordinary, source: store.SourceMoved}, oneByOne, r)
+	if !known && e.Backlog && (role == ingest.RoleTrash || f.moves.archives(e.Place.Mailbox)) && !ingest.HasFlag(e.Flags, `\Seen`) {
+		return f.Voice.label(k, m, said{label: model.Ordinary, source: store.SourceMoved}, oneByOne, r)
 	}
 	return nil
 }
 
-// Excluded reports whether mail in a mailbox of this role is never decided and
-// never marked.
-func Excluded(role ingest.Role) bool {
-	switch role {
-	case ingest.RoleSent, ingest.RoleDrafts, ingest.RoleJunk, ingest.RoleTrash:
-		return true
-	default:
-		return false
-	}
-}
-
 // meet takes up a message never seen before.
-func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, error) {
+func (f *Arrivals) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, error) {
 	a := &f.st.Account
 	a.Messages++
 	a.LastArrival = a.Clock
-	f.await(e)
+	f.Teacher.await(e)
 	m := store.Message{
 		Seq: a.Messages, ID: e.Meta.ID, Sender: e.Meta.From, Arrived: a.Clock, Vouched: e.Meta.Vouched, Personal: e.Meta.Personal,
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
@@ -173,13 +168,13 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 	m.Claimed = e.Meta.Claimed && !m.Own
 	if !m.Own {
 		m.Topic = e.Meta.Topic
-		f.noteGuise(&e.Meta, &m, role)
+		f.People.noteGuise(&e.Meta, &m, role)
 	}
 	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && m.Claimed && id.Own && id.Sender == m.Sender {
 		m.Own, m.Claimed = true, false // a copy of the owner's message, as from a mailing list
 	}
-	f.oldest.push(e.Meta.Key)
-	f.copies.add(m.ID, e.Meta.Key)
+	f.Messages.oldest.push(e.Meta.Key)
+	f.People.copies.add(m.ID, e.Meta.Key)
 	if role == ingest.RoleDrafts {
 		return m, nil // not sent: it answers nobody yet
 	}
@@ -195,7 +190,7 @@ func (f *Filter) meet(e *Arrived, role ingest.Role, r *Result) (store.Message, e
 
 // remember enters a message into the history, and labels what it answers or passes on if
 // it is the owner's own. One of those that says nothing of others leaves no trace.
-func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
+func (f *Arrivals) remember(e *Arrived, own bool, r *Result) error {
 	meta := e.Meta
 	what := said{label: model.Important, source: store.SourceAnswered}
 	if meta.Own = own; own {
@@ -206,15 +201,15 @@ func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
 		if meta.Says == featurize.SaysForward {
 			what.source = store.SourceForwarded
 		}
-		f.byTopic(&meta)
+		f.People.byTopic(&meta)
 	}
-	for _, k := range note(f.st, meta, f.opts.Limits, f.answeredBy) {
+	for _, k := range note(f.st, meta, f.opts.Limits, f.People.answeredBy) {
 		mk := string(k[:])
 		answered, ok := f.st.Messages.Get(mk)
 		if !ok {
 			continue
 		}
-		if err := f.label(k, &answered, what, oneByOne, r); err != nil {
+		if err := f.Voice.label(k, &answered, what, oneByOne, r); err != nil {
 			return err
 		}
 		f.st.Messages.Put(mk, answered)
@@ -224,8 +219,8 @@ func (f *Filter) remember(e *Arrived, own bool, r *Result) error {
 
 // claimed takes m, which claimed to be the owner's, for the owner's own: it lies in the
 // folder of sent mail now. The caller puts m once more.
-func (f *Filter) claimed(e *Arrived, m *store.Message, r *Result) error {
-	f.countJudged(m, -1)
+func (f *Arrivals) claimed(e *Arrived, m *store.Message, r *Result) error {
+	f.Status.countJudged(m, -1)
 	m.Own, m.Claimed = true, false
 	f.st.Messages.Put(string(e.Meta.Key[:]), *m) // vindicate looks at it, too
 	return f.remember(e, true, r)
@@ -233,14 +228,14 @@ func (f *Filter) claimed(e *Arrived, m *store.Message, r *Result) error {
 
 // vindicate takes the copy of the owner's message that came first, and only claimed to
 // be the owner's, for what it is.
-func (f *Filter) vindicate(own Meta) {
+func (f *Arrivals) vindicate(own Meta) {
 	id, ok := f.st.IDs.Get(own.ID.Key())
 	if !ok || own.ID == 0 || id.Sender != own.From {
 		return
 	}
 	k := string(id.Message[:])
 	if m, ok := f.st.Messages.Get(k); ok && m.Claimed {
-		f.countJudged(&m, -1)
+		f.Status.countJudged(&m, -1)
 		m.Own, m.Claimed = true, false
 		f.st.Messages.Put(k, m)
 	}
@@ -248,7 +243,7 @@ func (f *Filter) vindicate(own Meta) {
 
 // freeze fixes the features of an arrival for ever; a replayed arrival has them
 // already.
-func (f *Filter) freeze(e *Arrived, r *Result) error {
+func (f *Arrivals) freeze(e *Arrived, r *Result) error {
 	switch {
 	case e.Features != nil:
 	case e.Message != nil:
@@ -260,45 +255,41 @@ func (f *Filter) freeze(e *Arrived, r *Result) error {
 		f.st.Froze()
 	}
 	r.Features = e.Features
-	f.hold(e.Meta.Key, e.Features)
 	return nil
 }
 
 // decide scores and decides an arrival and begins to wait for its label.
-func (f *Filter) decide(e *Arrived, m *store.Message, r *Result) error {
+func (f *Arrivals) decide(e *Arrived, m *store.Message, r *Result) error {
 	if e.Features == nil || r.Features == nil {
 		if err := f.freeze(e, r); err != nil {
 			return err
 		}
 	}
-	if err := f.replay(f.opts.Dual.Steps); err != nil {
+	d, err := f.learning.Decide(e.Meta.Key, r.Features, e.Meta.Vouched)
+	if err != nil {
 		return err
 	}
-	d := f.judge(e.Meta.Key, r.Features, f.pastFrom(r.Features), e.Meta.Vouched)
-	d.Correspondent = f.corresponds(e.Meta.From)
+	d.Correspondent = f.People.corresponds(e.Meta.From)
 	a := &f.st.Account
-	f.noteCall(&d)
-	f.noteScore(d.Score, d.Outcome)
-	a.Decided++
-	if d.Outcome == store.DecidedUnsure {
-		a.Unsure++
+	for _, t := range f.followers {
+		t.Decided(&d, r.Features, e.Meta.Vouched)
 	}
-	f.countJudged(m, -1)
+	f.Status.countJudged(m, -1)
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
 	m.Probability = float32(d.Probability)
-	f.countJudged(m, 1)
-	f.pass(d.Outcome)
+	f.Status.countJudged(m, 1)
+	f.Status.pass(d.Outcome)
 	m.Above, m.Correspondent, m.Replayed = d.Above, d.Correspondent, a.Replayed
 	if d.Rule != nil {
 		m.Rule = d.Rule.index()
 	}
 	// About mail that may be the owner's own silence says nothing.
-	if f.waits(m) {
-		f.waitForSilence(m, a.ActiveDays+1)
-		heap.Push(&f.waiting, silenceOf(m.SilenceFrom, m.Seq, e.Meta.Key))
-		if f.opts.provisional() {
+	if f.Teacher.waits(m) {
+		f.Waits.waitForSilence(m, a.ActiveDays+1)
+		heap.Push(&f.Waits.waiting, silenceOf(m.SilenceFrom, m.Seq, e.Meta.Key))
+		if f.opts.Provisional() {
 			m.Quiet = store.QuietHours
-			heap.Push(&f.hours, settleEntry{m.Arrived, m.Seq, e.Meta.Key})
+			heap.Push(&f.Waits.hours, settleEntry{m.Arrived, m.Seq, e.Meta.Key})
 		}
 	}
 	r.Decision = &d

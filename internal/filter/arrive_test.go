@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 
 	"github.com/hinged/hinged/store"
@@ -13,9 +14,9 @@ import (
 func TestAnArrivalWithoutAPlaceIsDecidedOnceAndLeavesNone(t *testing.T) {
 	w := newWorld(t, testOptions())
 	active := w.f.State().Account.ActiveDays
-	arrive := func() Result {
+	arrive := func() filter.Result {
 		m := w.reader.Read([]byte("From: a@example.org\r\nSubject: plan\r\n\r\nthe plan\r\n"))
-		return w.apply(&Arrived{At: w.moment(), Meta: NewMeta(m), Message: m})
+		return w.apply(&filter.Arrived{At: w.moment(), Meta: filter.NewMeta(m), Message: m})
 	}
 	first := arrive()
 	if first.Decision == nil || first.Features == nil {
@@ -39,17 +40,17 @@ func TestAnArrivalWithoutAPlaceIsDecidedOnceAndLeavesNone(t *testing.T) {
 // is then our own echo, as over IMAP.
 func TestAMarkInAStreamStandsAtOnce(t *testing.T) {
 	o := testOptions()
-	o.Shadow, o.Threshold.Value = ShadowOff, -1
+	o.Shadow, o.Threshold.Value = filter.ShadowOff, -1
 	w := newWorld(t, o)
 	m := w.reader.Read([]byte("From: a@example.org\r\nSubject: plan\r\n\r\nthe plan\r\n"))
-	r := w.apply(&Arrived{At: w.moment(), Meta: NewMeta(m), Message: m})
+	r := w.apply(&filter.Arrived{At: w.moment(), Meta: filter.NewMeta(m), Message: m})
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonThreshold {
 		t.Fatalf("got %+v, want important by the threshold", r.Decision)
 	}
-	if len(r.Marks) != 0 || len(w.f.Intents()) != 0 {
-		t.Errorf("%d marks are asked of a source that does not exist, %d intended", len(r.Marks), len(w.f.Intents()))
+	if len(r.Marks) != 0 || len(w.f.Ledger().Intents()) != 0 {
+		t.Errorf("%d marks are asked of a source that does not exist, %d intended", len(r.Marks), len(w.f.Ledger().Intents()))
 	}
-	if !w.f.Marked(r.Decision.Message) || w.f.State().Account.Marked != 1 {
-		t.Errorf("marked %v, %d confirmed; want true, 1", w.f.Marked(r.Decision.Message), w.f.State().Account.Marked)
+	if !w.f.Ledger().Marked(r.Decision.Message) || w.f.State().Account.Marked != 1 {
+		t.Errorf("marked %v, %d confirmed; want true, 1", w.f.Ledger().Marked(r.Decision.Message), w.f.State().Account.Marked)
 	}
 }

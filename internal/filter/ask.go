@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -27,11 +28,11 @@ type Questions struct {
 
 // Ask finds the messages that arrived at since or later whose label would teach most,
 // n at most: of those that are Askable, those that Choose chooses. It changes nothing.
-func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
+func (f *Messages) Ask(n int, since store.Moment) (Questions, error) {
 	q := f.Askable(since)
 	scored := make([]Scored, 0, len(q.Messages))
 	for _, k := range q.Messages {
-		x, err := f.vector(k)
+		x, err := f.learning.vectors.Vector(k)
 		if errors.Is(err, store.ErrNotFound) {
 			q.Lost++
 			continue
@@ -39,7 +40,7 @@ func (f *Filter) Ask(n int, since store.Moment) (Questions, error) {
 		if err != nil {
 			return q, err
 		}
-		scored = append(scored, Scored{k, f.learner.Score(x)})
+		scored = append(scored, Scored{k, f.learning.learner.Score(x)})
 	}
 	q.Messages = f.Choose(n, scored)
 	return q, nil
@@ -75,8 +76,8 @@ const spreadUntil = 20
 // sends most (information density; Settles and Craven 2008), and to ask last about senders
 // of whose mail the owner has said something (mean of four persons .614, .652 and .689 after
 // 0, 30 and 130, against .621, .658 and .706; ten lives).
-func (f *Filter) Choose(n int, messages []Scored) []store.MessageKey {
-	threshold := f.fitted().Threshold
+func (f *Messages) Choose(n int, messages []Scored) []store.MessageKey {
+	threshold := f.line.fitted().Threshold
 	all := make([]candidate, len(messages))
 	for i, s := range messages {
 		m, _ := f.st.Messages.Get(string(s.Message[:]))
@@ -127,7 +128,7 @@ func takeTurns(n int, lists ...[]candidate) []store.MessageKey {
 // Askable finds the messages that arrived at since or later whose label would teach
 // something, the newest first. It reads no vectors, so that the caller may do that
 // elsewhere.
-func (f *Filter) Askable(since store.Moment) Questions {
+func (f *Messages) Askable(since store.Moment) Questions {
 	var q Questions
 	for k, m := range f.Newest() {
 		if m.Arrived < since {
@@ -144,7 +145,7 @@ func (f *Filter) Askable(since store.Moment) Questions {
 func (q *Questions) count(m *store.Message) bool {
 	q.Seen++
 	switch {
-	case m.Own, m.Outcome == store.Undecided, Excluded(ingest.Role(m.Role)):
+	case m.Own, m.Outcome == store.Undecided, ledger.Excluded(ingest.Role(m.Role)):
 		q.TeachNothing++
 	case m.Rule != 0:
 		q.Ruled++
@@ -166,22 +167,14 @@ func spokenOf(m *store.Message) bool {
 func isWord(s store.Source) bool { return !store.SourceForwarded.Outranks(s) }
 
 // SpokenOf reports whether a message is unknown, or the owner has said something of it.
-func (f *Filter) SpokenOf(k store.MessageKey) bool {
+func (f *Messages) SpokenOf(k store.MessageKey) bool {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	return !ok || spokenOf(&m)
 }
 
-// Called returns what a score is called now.
-func (f *Filter) Called(score float64) store.Outcome {
-	if !f.known() {
-		return store.DecidedUnsure
-	}
-	return f.fitted().outcome(score)
-}
-
 // Questions returns how many messages that arrived at since or later are Askable, and no
 // more than most.
-func (f *Filter) Questions(most int, since store.Moment) (n int) {
+func (f *Messages) Questions(most int, since store.Moment) (n int) {
 	var q Questions
 	for _, m := range f.Newest() {
 		if n == most || m.Arrived < since {
@@ -196,7 +189,7 @@ func (f *Filter) Questions(most int, since store.Moment) (n int) {
 
 // Features returns the frozen features of a message, which the caller must not
 // change.
-func (f *Filter) Features(k store.MessageKey) (*featurize.Features, error) {
+func (f *Explainer) Features(k store.MessageKey) (*featurize.Features, error) {
 	x, err := f.vectors.Features(k)
 	if err != nil {
 		return nil, fmt.Errorf("message %x: %w", k[:4], err)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -41,10 +42,10 @@ func (w *world) askable(since store.Moment) map[store.MessageKey]bool {
 // are wanted, and nothing that was answered before.
 func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 	o := testOptions()
-	o.Threshold = DefaultOptions().Threshold
+	o.Threshold = filter.DefaultOptions().Threshold
 	o.SilenceCalendar = true
 	w := newWorld(t, o)
-	w.apply(&Ruled{At: w.moment(), Rules: []Rule{{Match: "from:boss@example.com", Label: model.Important}}})
+	w.apply(&filter.Ruled{At: w.moment(), Rules: []filter.Rule{{Match: "from:boss@example.com", Label: model.Important}}})
 	rng := rand.New(rand.NewPCG(3, 4))
 	answered := map[store.MessageKey]bool{}
 	var letters []letter
@@ -72,22 +73,22 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 			w.wait(time.Minute)
 		}
 		n, since := rng.IntN(5), w.moment().Add(-time.Duration(rng.IntN(72))*time.Hour)
-		got, err := w.f.Ask(n, since)
+		got, err := w.f.Messages.Ask(n, since)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := w.askable(since)
-		if few := w.f.Questions(n, since); few != min(n, len(want)) || len(got.Messages) != few {
+		if few := w.f.Messages.Questions(n, since); few != min(n, len(want)) || len(got.Messages) != few {
 			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d and %d", i+1, len(want), n, few, len(got.Messages))
 		}
-		again, err := New(w.f.State(), w.features)
+		again, err := filter.New(w.f.State(), w.features)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if after, err := again.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
+		if after, err := again.Messages.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
 			t.Fatalf("after a restart got %x, %v, want %x", after.Messages, err, got.Messages)
 		}
-		all, err := w.f.Ask(1000, since)
+		all, err := w.f.Messages.Ask(1000, since)
 		if sum := all.TeachNothing + all.Ruled + all.Labelled + all.Lost + len(all.Messages); err != nil || sum != all.Seen {
 			t.Fatalf("%d of %+v are accounted for, %v", sum, all, err)
 		}
@@ -109,11 +110,11 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 			}
 			answered[k] = true
 			asked++
-			if w.f.SpokenOf(k) {
+			if w.f.Messages.SpokenOf(k) {
 				t.Fatalf("something was said of message %x", k)
 			}
-			w.apply(&Labelled{At: w.moment(), Message: k, Label: model.Label(1 - 2*rng.IntN(2))})
-			if !w.f.SpokenOf(k) {
+			w.apply(&filter.Labelled{At: w.moment(), Message: k, Label: model.Label(1 - 2*rng.IntN(2))})
+			if !w.f.Messages.SpokenOf(k) {
 				t.Fatalf("nothing was said of message %x", k)
 			}
 		}
@@ -126,7 +127,7 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 // TestWhatIsNeverAskedAbout has one message of each kind.
 func TestWhatIsNeverAskedAbout(t *testing.T) {
 	w := newWorld(t, testOptions())
-	w.apply(&Ruled{At: w.moment(), Rules: []Rule{{Match: "from:boss@example.com", Label: model.Important}}})
+	w.apply(&filter.Ruled{At: w.moment(), Rules: []filter.Rule{{Match: "from:boss@example.com", Label: model.Important}}})
 	since := w.moment()
 	put := func(box, from string, flags ...string) letter {
 		l, _ := w.deliver(box, mail(fmt.Sprint(len(w.journal), "@x"), from, owner, fmt.Sprint("words ", len(w.journal))), flags...)
@@ -140,12 +141,12 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 	put("INBOX", "boss@example.com")
 	w.flag(put("INBOX", "ann@example.com"), `\Flagged`)
 	told := put("INBOX", "ann@example.com")
-	w.apply(&Labelled{At: w.moment(), Message: told.key, Label: model.Ordinary})
+	w.apply(&filter.Labelled{At: w.moment(), Message: told.key, Label: model.Ordinary})
 	delete(w.features, put("INBOX", "ann@example.com").key)
-	w.f.latest.features = nil
+	w.f.Release()
 	quiet := put("INBOX", "ann@example.com")
 	before, _ := store.Digest(w.f.State())
-	q, err := w.f.Ask(100, since)
+	q, err := w.f.Messages.Ask(100, since)
 	if err != nil || len(q.Messages) != 1 || q.Messages[0] != quiet.key ||
 		q.Seen != 10 || q.TeachNothing != 5 || q.Ruled != 1 || q.Labelled != 2 || q.Lost != 1 {
 		t.Errorf("got %+v, %v", q, err)
@@ -153,7 +154,7 @@ func TestWhatIsNeverAskedAbout(t *testing.T) {
 	if after, _ := store.Digest(w.f.State()); after != before {
 		t.Error("asking changed the state")
 	}
-	if q, err := w.f.Ask(100, since.Add(time.Hour)); err != nil || q.Seen != 0 {
+	if q, err := w.f.Messages.Ask(100, since.Add(time.Hour)); err != nil || q.Seen != 0 {
 		t.Errorf("of later mail: got %+v, %v", q, err)
 	}
 }
@@ -167,33 +168,33 @@ func questioned(t *testing.T, important uint64, senders ...string) (*world, []st
 		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprint("word", i)))
 		keys = slices.Insert(keys, 0, l.key)
 	}
-	w.f.st.Account.Important, w.f.st.Account.Ordinary = important, 100
+	w.f.State().Account.Important, w.f.State().Account.Ordinary = important, 100
 	return w, keys
 }
 
 func TestEarlyQuestionsTakeTurnsAndAskAboutEachSenderOnce(t *testing.T) {
-	w, keys := questioned(t, spreadUntil-1, "shop@x", "ann@x", "shop@x", "bob@x", "ann@x", "shop@x", "eve@x")
-	threshold := w.f.Counts().Threshold
+	w, keys := questioned(t, filter.SpreadUntil-1, "shop@x", "ann@x", "shop@x", "bob@x", "ann@x", "shop@x", "eve@x")
+	threshold := w.f.Status.Counts().Threshold
 	away := []float64{9, 3, 8, 1, -7, 6, -5} // of the messages, the newest first
-	var scored []Scored
+	var scored []filter.Scored
 	for i, k := range keys {
-		scored = append(scored, Scored{k, threshold + away[i]})
+		scored = append(scored, filter.Scored{k, threshold + away[i]})
 	}
 	// The surest are eve's (9) and ann's (8), bob's (1) is nearest, and shop's (3) is left.
 	// Then come second ones: shop's nearest (-5), ann's (6), and shop's third.
 	want := []int{0, 3, 2, 1, 6, 5, 4}
-	if got := places(keys, w.f.Choose(7, scored)); !slices.Equal(got, want) {
+	if got := places(keys, w.f.Messages.Choose(7, scored)); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 func TestLateQuestionsAreThoseInDoubt(t *testing.T) {
-	w, keys := questioned(t, spreadUntil, "shop@x", "ann@x", "shop@x", "bob@x")
-	threshold := w.f.Counts().Threshold
-	scored := []Scored{{keys[0], threshold + 5}, {keys[1], threshold - 1}, {keys[2], threshold + 3}, {keys[3], threshold + 2}}
+	w, keys := questioned(t, filter.SpreadUntil, "shop@x", "ann@x", "shop@x", "bob@x")
+	threshold := w.f.Status.Counts().Threshold
+	scored := []filter.Scored{{keys[0], threshold + 5}, {keys[1], threshold - 1}, {keys[2], threshold + 3}, {keys[3], threshold + 2}}
 	// The oldest is in more doubt than ann's, and is of the same sender as the first.
 	want := []store.MessageKey{keys[1], keys[2], keys[0], keys[3]}
-	if got := w.f.Choose(9, scored); !slices.Equal(got, want) {
+	if got := w.f.Messages.Choose(9, scored); !slices.Equal(got, want) {
 		t.Errorf("got %v", places(keys, got))
 	}
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -50,30 +52,30 @@ func TestUndoTakesBackACompanionWithoutItsMark(t *testing.T) {
 			w.wait(time.Hour)
 			w.marks = nil
 			w.untaught(name, func() {
-				w.apply(&UndoRequested{At: w.moment()})
+				w.apply(&filter.UndoRequested{At: w.moment()})
 				r, asked := w.requestOf(m.ID)
-				if asked != (c.want != "") || asked && (r.Flag != c.want || r.Also != "" || !r.Clear || PlaceOf(r.Place) != l.place) {
+				if asked != (c.want != "") || asked && (r.Flag != c.want || r.Also != "" || !r.Clear || r.Place != l.place) {
 					t.Fatalf("asked back: %+v (%v), want %q at %+v", r, asked, c.want, l.place)
 				}
 				if !asked {
 					return
 				}
 				w.restart = true
-				if !slices.ContainsFunc(w.f.Intents(), func(again ingest.MarkRequest) bool { return again.ID == m.ID && again.Flag == c.want }) {
+				if !slices.ContainsFunc(w.f.Ledger().Intents(), func(again ingest.MarkRequest) bool { return again.ID == m.ID && again.Flag == c.want }) {
 					t.Error("it is not asked back after a restart")
 				}
 				again := w.cleared(r, ingest.MarkConflict, append(slices.Clone(r.Known), `\seen`)...).Marks
 				if len(again) != 1 || again[0].Flag != c.want {
 					t.Fatalf("after a conflict: %+v", again)
 				}
-				w.cleared(again[0], ingest.MarkDone, minus(again[0].Known, []string{ingest.CanonicalFlag(companion)})...)
+				w.cleared(again[0], ingest.MarkDone, ingest.WithoutFlags(again[0].Known, []string{ingest.CanonicalFlag(companion)})...)
 			})
 			w.wantLedger(m.ID, c.state)
-			p, _ := w.f.State().Places.Get(l.place.key())
+			p, _ := w.f.State().Places.Get(placeKey(l.place))
 			if asked := c.want != ""; asked && ingest.HasFlag(p.Flags, companion) {
 				t.Errorf("known flags are %q", p.Flags)
 			}
-			if left := w.f.Undoable(0, nil); slices.ContainsFunc(left, func(u Undoable) bool { return u.Number == m.ID && u.Choice == UndoBares }) {
+			if left := w.f.Ledger().Undo.Choices(0, nil); slices.ContainsFunc(left, func(u ledger.Undoable) bool { return u.Number == m.ID && u.Choice == ledger.UndoBares }) {
 				t.Errorf("it could be undone once more: %+v", left)
 			}
 		})
@@ -103,7 +105,7 @@ func TestACompanionStaysBesideTheMarkOfAnotherHinged(t *testing.T) {
 	w.flag(l3, `\Flagged`, companion) // a star of the owner's is in nobody's way
 	w.wait(time.Hour)
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment()})
+	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); !ok || r.Flag != "$Important" || r.Also != "" {
 		t.Errorf("our mark beside the other's is asked back as %+v", r)
 	}
@@ -123,25 +125,25 @@ func TestAMarkTakenOffBeforeItWasConfirmedIsNotSetAgain(t *testing.T) {
 	w.teach()
 	l, m := w.urgent(1)
 	w.restart = true
-	w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", `\seen`}, Away: true})
+	w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", `\seen`}, Away: true})
 	w.marks = nil
-	r := w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", `\seen`}})
+	r := w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", `\seen`}})
 	if len(r.Marks) != 0 {
 		t.Fatalf("it is asked for again: %+v", r.Marks)
 	}
 	w.wantLedger(m.ID, store.MarkAbandoned)
-	if refused, _ := w.f.ledger.refused(l.key, w.row(l).ID); !refused {
+	if refused, _ := w.f.Ledger().Refusals.Refused(l.key, w.row(l).ID); !refused {
 		t.Error("it may be marked again")
 	}
-	w.apply(&UndoRequested{At: w.moment()})
+	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); !ok || r.Flag != ingest.Companion {
 		t.Errorf("the companion is asked back as %+v (%v)", r, ok)
 	}
 
 	// Another hinged marked it meanwhile: ours is still to be set.
 	l, m = w.urgent(2)
-	w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", "$label1"}, Away: true})
-	r = w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", "$label1"}})
+	w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", "$label1"}, Away: true})
+	r = w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged", "$label1"}})
 	if len(r.Marks) != 1 || r.Marks[0].Also != "" {
 		t.Errorf("beside the mark of another hinged it is asked for as %+v", r.Marks)
 	}
@@ -155,20 +157,20 @@ func TestACompanionIsFollowedToWhereItsMessageIs(t *testing.T) {
 	w.done(m, ingest.Companion)
 	w.flag(l, ingest.Companion)
 	w.wait(time.Hour)
-	w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment()})
+	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); ok {
 		t.Fatalf("asked back where it is not: %+v", r)
 	}
 	l, _ = w.deliver("Keep", l.raw, ingest.Companion)
 	r, ok := w.requestOf(m.ID)
-	if !ok || r.Flag != ingest.Companion || PlaceOf(r.Place) != l.place {
+	if !ok || r.Flag != ingest.Companion || r.Place != l.place {
 		t.Fatalf("asked back as %+v (%v)", r, ok)
 	}
 	w.cleared(r, ingest.MarkDone)
 	w.wantLedger(m.ID, store.MarkRefused)
-	if got := w.f.Sight(l.key, Place{"Keep", 1, 99}, []string{"$hinged"}); len(got) != 1 || got[0].Flag != ingest.Companion {
+	if got := w.f.Ledger().Undo.Sight(l.key, placeAt("Keep", 1, 99), []string{"$hinged"}); len(got) != 1 || got[0].Flag != ingest.Companion {
 		t.Errorf("in another place it is asked back as %+v", got)
 	}
 }

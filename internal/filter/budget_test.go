@@ -86,7 +86,7 @@ func TestR12TheMarkedShareKeepsTheBudget(t *testing.T) {
 // budgetStream plays n messages and returns how many were marked among the first i.
 func budgetStream(t *testing.T, n int, share, positive float64, score func(i, n int, important bool, z float64) float64) []int {
 	t.Helper()
-	f := budgeted(t, testOptions(), share)
+	f := budgeted(share)
 	rng := rand.New(rand.NewPCG(12, uint64(1000*positive+10*share)))
 	marked := make([]int, n+1)
 	for i := range n {
@@ -99,20 +99,6 @@ func budgetStream(t *testing.T, n int, share, positive float64, score func(i, n 
 		}
 	}
 	return marked
-}
-
-// budgeted returns a filter with these options and a budget.
-func budgeted(t *testing.T, o Options, share float64) *Filter {
-	t.Helper()
-	o.Threshold = Threshold{Mode: ModeBudget, Share: share, UnsureShare: 0.03}
-	f, err := New(store.NewState(), Memory{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Apply(&Configured{Options: o}); err != nil {
-		t.Fatal(err)
-	}
-	return f
 }
 
 // The newest scores are the same when they are kept and when they are gathered, as after

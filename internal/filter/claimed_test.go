@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ const (
 	foreign = "Authentication-Results: mx.example.com; dmarc=pass header.from=example.org"
 )
 
-func believing() Options {
+func believing() filter.Options {
 	o := testOptions()
 	o.Featurize.AuthServID = "mx.example.org"
 	return o
@@ -48,7 +50,7 @@ func TestOnlyTheOwnersOwnReplyTeaches(t *testing.T) {
 			}
 			w := newWorld(t, o)
 			spam, _ := w.deliver("INBOX", mail("spam@x", "crook@example.net", owner, "pills"))
-			active := w.f.st.Account.LastActive
+			active := w.f.State().Account.LastActive
 			w.now = w.now.Add(time.Hour)
 			reply := []string{"In-Reply-To: <spam@x>"}
 			if c.header != "" {
@@ -56,14 +58,14 @@ func TestOnlyTheOwnersOwnReplyTeaches(t *testing.T) {
 			}
 			l, _ := w.deliver(c.box, mail("reply@x", owner, "crook@example.net", "Re: pills", reply...))
 			w.wait(time.Hour)
-			crook, _ := w.f.st.Senders.Get(SenderOf("crook@example.net").Key())
-			thread, _ := w.f.st.Threads.Get(IDOf("spam@x").Key())
+			crook, _ := w.f.State().Senders.Get(filter.SenderOf("crook@example.net").Key())
+			thread, _ := w.f.State().Threads.Get(filter.IDOf("spam@x").Key())
 			if !c.own {
 				w.wantLessons("a forged reply")
 				if crook.Answered != 0 || crook.Written != 0 || thread.ByOwner != 0 || thread.Answered != 0 {
 					t.Errorf("it changed the history: %+v, %+v", crook, thread)
 				}
-				if w.f.st.Account.LastActive != active {
+				if w.f.State().Account.LastActive != active {
 					t.Error("it counts as a sign of the owner")
 				}
 				if m := w.row(l); m.Own || !m.Claimed {
@@ -79,7 +81,7 @@ func TestOnlyTheOwnersOwnReplyTeaches(t *testing.T) {
 			if crook.Answered != answered || crook.Written != 1 || thread.ByOwner != 1 || w.row(spam).Source != store.SourceAnswered {
 				t.Errorf("the history is %+v, %+v", crook, thread)
 			}
-			if w.f.st.Account.LastActive == active || !w.row(l).Own {
+			if w.f.State().Account.LastActive == active || !w.row(l).Own {
 				t.Error("it is no sign of the owner")
 			}
 		})
@@ -131,7 +133,7 @@ func TestACopyOfTheOwnersMailIsTheOwners(t *testing.T) {
 			if m := w.row(back); !m.Own || m.Claimed {
 				t.Errorf("the copy is %+v", m)
 			}
-			thread, _ := w.f.st.Threads.Get(IDOf("q@x").Key())
+			thread, _ := w.f.State().Threads.Get(filter.IDOf("q@x").Key())
 			if thread.ByOwner != 1 || thread.Messages != 2 || thread.Answered != 1 {
 				t.Errorf("the thread is %+v", thread)
 			}
@@ -187,7 +189,7 @@ func TestForgeriesLeaveTheHistoryOfASenderAlone(t *testing.T) {
 	w.deliver("INBOX", mail("1@x", "ann@example.net", owner, "plan", signed))
 	w.deliver("Sent", mail("2@x", owner, "ann@example.net", "Re: plan", "In-Reply-To: <1@x>"))
 	of := func() store.Sender {
-		s, _ := w.f.st.Senders.Get(SenderOf("ann@example.net").Key())
+		s, _ := w.f.State().Senders.Get(filter.SenderOf("ann@example.net").Key())
 		s.Seq, s.Lessons = 0, 0
 		return s
 	}
@@ -197,7 +199,7 @@ func TestForgeriesLeaveTheHistoryOfASenderAlone(t *testing.T) {
 	}
 	forged := mail("3@x", "ann@example.net", owner, "pills", "In-Reply-To: <1@x>")
 	m := w.reader.Read(forged)
-	h := facts(w.f.st, NewMeta(m))
+	h := filter.Facts(w.f.State(), filter.NewMeta(m))
 	if h.Received != 0 || h.Answered != 0 || h.ParentSender || h.ByOwner != 1 {
 		t.Errorf("a forgery has the history %+v", h)
 	}
@@ -208,7 +210,7 @@ func TestForgeriesLeaveTheHistoryOfASenderAlone(t *testing.T) {
 		t.Errorf("after a forgery, which was answered, the correspondent is %+v, want %+v", of(), want)
 	}
 	for _, id := range []string{"3@x", "4@x"} {
-		w.rewrite(&ForgetRequested{ID: IDOf(id)})
+		w.rewrite(&past.ForgetRequested{ID: filter.IDOf(id)})
 	}
 	if of() != want {
 		t.Errorf("after it was forgotten, the correspondent is %+v, want %+v", of(), want)

@@ -21,15 +21,15 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 	meta := NewMeta(m)
 	x := &f.passing.features
 	f.freezer.FreezeInto(x, m, facts(f.st, meta))
-	now := f.learner
-	defer func() { f.learner = now }()
+	now := f.learning.learner
+	defer func() { f.learning.learner = now }()
 	f.passing.vector = x.AppendVector(f.passing.vector[:0])
-	if err := f.rehearse(); err != nil {
+	if err := f.learning.rehearse(); err != nil {
 		return err
 	}
-	d := f.judge(meta.Key, x, &past{vector: f.passing.vector}, meta.Vouched)
-	d.Correspondent = f.corresponds(meta.From)
-	if f.InShadow() && d.Outcome == store.DecidedImportant {
+	d := f.learning.judge(meta.Key, x, &past{vector: f.passing.vector}, meta.Vouched)
+	d.Correspondent = f.People.corresponds(meta.From)
+	if f.line.InShadow() && d.Outcome == store.DecidedImportant {
 		d.Reason = store.ReasonShadow
 	}
 	see(d, x)
@@ -43,7 +43,7 @@ const mostRehearsed = 1 << 14
 // can score and explain messages, and nothing else. It works on a copy of the weights that
 // this touches. What the limit on weights would then take away stays. The steps are the same
 // for all messages until the next event, so what they came to is kept until then.
-func (f *Filter) rehearse() error {
+func (f *Learning) rehearse() error {
 	l, explicit := f.learner.(*linear)
 	size := int(f.st.Account.WindowNext - f.lessons.first)
 	if !explicit || !f.opts.replays() || size == 0 || f.opts.Dual.Steps == 0 {
@@ -67,7 +67,7 @@ func (f *Filter) rehearse() error {
 
 // rehearsal returns a learner that has taken the next steps of replay. It is not whole if
 // the features of a lesson could not be had, which may change without an event.
-func (f *Filter) rehearsal(l *linear, size int) (t *linear, whole bool, err error) {
+func (f *Learning) rehearsal(l *linear, size int) (t *linear, whole bool, err error) {
 	t, whole = l.trial(), true
 	alphas := map[string]float64{} // of lessons whose turn has come
 	for n := range uint64(f.opts.Dual.Steps) {
@@ -75,7 +75,7 @@ func (f *Filter) rehearsal(l *linear, size int) (t *linear, whole bool, err erro
 		if !due {
 			continue
 		}
-		v, err := f.recall(row.Message)
+		v, err := f.vectors.recall(row.Message)
 		if errors.Is(err, store.ErrPending) || errors.Is(err, store.ErrNotFound) {
 			whole = false
 			continue

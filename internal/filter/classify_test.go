@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -16,9 +17,9 @@ import (
 )
 
 // classified is the decision of Classify.
-func (w *world) classified(raw []byte) (d Decision) {
+func (w *world) classified(raw []byte) (d filter.Decision) {
 	w.t.Helper()
-	if err := w.f.Classify(w.reader.Read(raw), func(v Decision, _ *featurize.Features) { d = v }); err != nil {
+	if err := w.f.Classify(w.reader.Read(raw), func(v filter.Decision, _ *featurize.Features) { d = v }); err != nil {
 		w.t.Fatal(err)
 	}
 	return d
@@ -32,8 +33,8 @@ func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
 	few.Dual.Window = 5 // most steps come to a lesson again
 	pa := testOptions()
 	pa.Dual.Window = 0 // no replay
-	for name, o := range map[string]Options{
-		"defaults": testOptions(), "rules": ruled(Rule{"from:person1@example.com", model.Important}, Rule{"from:person2@example.com", model.Ordinary}),
+	for name, o := range map[string]filter.Options{
+		"defaults": testOptions(), "rules": ruled(filter.Rule{"from:person1@example.com", model.Important}, filter.Rule{"from:person2@example.com", model.Ordinary}),
 		"a window of 5": few, "no replay": pa,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,12 +50,12 @@ func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
 				for range i % 3 { // what was asked before makes no difference
 					w.classified(mail("other@x", from(i+1), owner, words[rng.IntN(len(words))]))
 				}
-				var want Decision
+				var want filter.Decision
 				var asIs float64
-				err := w.f.Classify(w.reader.Read(raw), func(d Decision, x *featurize.Features) {
+				err := w.f.Classify(w.reader.Read(raw), func(d filter.Decision, x *featurize.Features) {
 					want = d
-					wantSum(t, w.f.Parts(x), d.Score)
-					if ex := w.f.ExplainFeatures(x, false, nil); ex.Score != d.Score {
+					wantSum(t, w.f.Explainer.Parts(x), d.Score)
+					if ex := w.f.Explainer.ExplainFeatures(x, false, nil); ex.Score != d.Score {
 						t.Fatalf("message %d: explained with the score %v, decided with %v", i, ex.Score, d.Score)
 					}
 					asIs = w.f.State().Weights.Dot(x.Vector())
@@ -76,7 +77,7 @@ func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
 				if strings.Contains(text, "urgent") {
 					label = model.Important
 				}
-				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+				w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
 			}
 			if moved < 50 && name != "no replay" {
 				t.Errorf("replay moved only %d scores: the test says little", moved)
@@ -85,7 +86,7 @@ func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
 	}
 }
 
-func wantSum(t *testing.T, parts []Contribution, score float64) {
+func wantSum(t *testing.T, parts []filter.Contribution, score float64) {
 	t.Helper()
 	sum := 0.0
 	for _, p := range parts {
@@ -97,7 +98,7 @@ func wantSum(t *testing.T, parts []Contribution, score float64) {
 }
 
 // missing has none of the vectors.
-type missing struct{ Memory }
+type missing struct{ filter.Memory }
 
 func (missing) Vector(k store.MessageKey, _ model.Vector) (model.Vector, error) {
 	return nil, fmt.Errorf("message %x: %w", k[:4], store.ErrPending)
@@ -108,9 +109,9 @@ func (missing) Vector(k store.MessageKey, _ model.Vector) (model.Vector, error) 
 func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
-	w.f.vectors = missing{w.features}
-	w.f.latest.features = nil
-	err := w.f.Classify(w.reader.Read(mail("c@x", "boss@example.com", owner, "urgent matter")), func(d Decision, x *featurize.Features) {
+	w.f.SetVectors(missing{w.features})
+	w.f.Release()
+	err := w.f.Classify(w.reader.Read(mail("c@x", "boss@example.com", owner, "urgent matter")), func(d filter.Decision, x *featurize.Features) {
 		if score := w.f.State().Weights.Dot(x.Vector()); d.Score != score || score == 0 {
 			t.Errorf("decided with the score %v, the weights give %v", d.Score, score)
 		}
@@ -118,7 +119,7 @@ func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	w.f.vectors = w.features // they have come, without any event
+	w.f.SetVectors(w.features) // they have come, without any event
 	raw := mail("d@x", "boss@example.com", owner, "urgent matter")
 	want := w.classified(raw)
 	if _, r := w.deliver("INBOX", raw); r.Decision.Score != want.Score {

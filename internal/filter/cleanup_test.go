@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -27,13 +28,13 @@ func (w *world) many(n int, flags ...string) []letter {
 // take moves a message as a source reports it that looked in between.
 func (w *world) take(l letter, to string, away bool, modseq uint64, flags ...string) letter {
 	w.t.Helper()
-	w.apply(&Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 	w.uids[to]++
 	m := w.reader.Read(l.raw)
-	l.place = Place{to, w.validity[to], w.uids[to]}
-	w.apply(&Arrived{
+	l.place = placeAt(to, w.validity[to], w.uids[to])
+	w.apply(&filter.Arrived{
 		At: w.moment().Add(-30 * 24 * time.Hour), Seen: w.moment(), Dated: w.moment().Add(-30 * 24 * time.Hour),
-		Place: l.place, Flags: ingest.CanonicalFlags(flags), Away: away, ModSeq: modseq, Meta: NewMeta(m), Message: m,
+		Place: l.place, Flags: ingest.CanonicalFlags(flags), Away: away, ModSeq: modseq, Meta: filter.NewMeta(m), Message: m,
 	})
 	return l
 }
@@ -65,7 +66,7 @@ func TestOneCommandWhileWeWereAwayIsACleanUp(t *testing.T) {
 				if c.move {
 					w.take(l, "Junk", true, c.modseq(i))
 				} else {
-					w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$junk"}, Away: true, ModSeq: c.modseq(i)})
+					w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$junk"}, Away: true, ModSeq: c.modseq(i)})
 				}
 			}
 			w.wait(2 * time.Minute)
@@ -83,12 +84,12 @@ func TestOneCommandWhileWeWereAwayIsACleanUp(t *testing.T) {
 // minutes, so that its beginning settles long before its end is seen, and its end is
 // few.
 func TestALargeCleanUpTeachesNothingToItsEnd(t *testing.T) {
-	for name, with := range map[string]Flagged{"seen live": {}, "while away": {Away: true, ModSeq: 9}} {
+	for name, with := range map[string]filter.Flagged{"seen live": {}, "while away": {Away: true, ModSeq: 9}} {
 		t.Run(name, func(t *testing.T) { testLargeCleanUp(t, with) })
 	}
 }
 
-func testLargeCleanUp(t *testing.T, with Flagged) {
+func testLargeCleanUp(t *testing.T, with filter.Flagged) {
 	const n = 5020 // 501 are seen within one settle window
 	w := newWorld(t, testOptions())
 	letters := w.many(n)
@@ -152,7 +153,7 @@ func TestANewFlagOnAMovedMessageIsHeard(t *testing.T) {
 	w.wantLessons("a star that came with the move", "important by flagged")
 	w.flag(l)
 	l = w.take(l, "INBOX", false, 0)
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: -1, Source: store.SourceMark})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: -1, Source: store.SourceMark})
 	w.wait(time.Minute)
 	w.wantLessons("taken back", "ordinary by mark")
 	w.take(l, "Keep", false, 0, `\Flagged`, "$Important", `\Seen`)
@@ -165,7 +166,7 @@ func TestANewFlagOnAMovedMessageIsHeard(t *testing.T) {
 func (w *world) seenInJunkAfter(back letter) {
 	w.t.Helper()
 	there, _ := w.deliver("Junk", back.raw)
-	w.apply(&Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
 }
 
 // TestJunkAndBack (R6): what is taken back within the settle window was never said; later
@@ -205,7 +206,7 @@ func TestJunkAndBack(t *testing.T) {
 		{"gone from Junk before it is seen to be gone from INBOX", func(w *world, l letter) {
 			there, _ := w.deliver("Junk", l.raw)
 			w.wait(time.Hour)
-			w.apply(&Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
+			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
 			w.take(l, "INBOX", false, 0)
 		}, []string{"ordinary by junk"}},
 		{"by keyword, within the window", func(w *world, l letter) {
@@ -238,7 +239,7 @@ func TestJunkAndBack(t *testing.T) {
 			w.copy(l, "INBOX")
 		}, nil},
 		{"the owner's own mark is stronger", func(w *world, l letter) {
-			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: -1, Source: store.SourceMark})
+			w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: -1, Source: store.SourceMark})
 			w.wait(time.Hour)
 			l = w.take(l, "Junk", false, 0)
 			w.wait(time.Hour)
@@ -263,7 +264,7 @@ func TestJunkAndBack(t *testing.T) {
 // gone has a message expunged.
 func (w *world) gone(l letter) {
 	w.t.Helper()
-	w.apply(&Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 }
 
 // copy puts another copy of a message into a mailbox.
@@ -294,7 +295,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		}, nil},
 		{"the copy is seen in time", func(w *world, l letter) {
 			w.flag(l, `\Deleted`)
-			w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
 			w.wait(elsewhere + time.Minute - time.Millisecond)
 			w.copy(l, "Keep")
 		}, nil},
@@ -310,7 +311,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		{"read, then deleted", func(w *world, l letter) { w.flag(l, `\Deleted`, `\Seen`) }, nil},
 		{"for good at once", func(w *world, l letter) { w.gone(l) }, []string{"ordinary by moved"}},
 		{"for good at once, or who knows", func(w *world, l letter) {
-			w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}, Unclear: true})
+			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}, Unclear: true})
 		}, nil},
 		{"for good at once, read", func(w *world, l letter) { w.flag(l, `\Seen`); w.gone(l) }, nil},
 		{"for good, one of two copies", func(w *world, l letter) { w.copy(l, "Keep"); w.gone(l) }, nil},
@@ -336,7 +337,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		end := w.moment().Add(elsewhere + time.Minute)
 		w.now = w.now.Add(time.Second)
 		w.gone(l) // does not begin the wait anew
-		if c := w.f.Counts(); c.Pending != 1 || c.Settled != end {
+		if c := w.f.Status.Counts(); c.Pending != 1 || c.Settled != end {
 			t.Errorf("%d labels are pending until %v, want 1 until %v", c.Pending, c.Settled.Time(), end.Time())
 		}
 		w.now = end.Time().Add(-time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -31,8 +32,9 @@ type copyIndex struct {
 // derive gathers what the table has.
 func (ix *copyIndex) derive() {
 	ix.first, ix.more = make(map[store.ID]store.MessageKey, ix.messages.Len()), map[store.ID][]store.MessageKey{}
-	for m := range bySeq(ix.messages, func(*store.Message) {}) {
-		ix.add(m.id, m.key)
+	ids := map[store.MessageKey]store.ID{}
+	for _, k := range bySeq(ix.messages, func(k store.MessageKey, m *store.Message) { ids[k] = m.ID }) {
+		ix.add(ids[k], k)
 	}
 	if _, there := ix.messages.Get(string(ix.last.key[:])); !there {
 		ix.add(ix.last.id, ix.last.key)
@@ -83,17 +85,24 @@ func (ix *copyIndex) of(id store.ID) []store.MessageKey {
 	return append([]store.MessageKey{k}, ix.more[id]...)
 }
 
+// People is what an account remembers of those who write to its owner: their history, and which
+// messages have one Message-ID. It alone writes the tables Senders, Threads and IDs of the state.
+type People struct {
+	*parts
+	copies copyIndex
+}
+
 // Copies returns the known messages with a Message-ID. First comes the one that the owner
 // most likely means: the newest in INBOX, else the newest in another folder whose mail is
 // decided, else the newest.
-func (f *Filter) Copies(id store.ID) []store.MessageKey {
+func (f *People) Copies(id store.ID) []store.MessageKey {
 	all := f.copies.of(id)
 	rank := func(k store.MessageKey) (where int, seq uint64) {
 		m, _ := f.st.Messages.Get(string(k[:]))
 		switch role := ingest.Role(m.Role); {
 		case role == ingest.RoleInbox && !m.Own:
 			return 0, m.Seq
-		case !Excluded(role) && !m.Own:
+		case !ledger.Excluded(role) && !m.Own:
 			return 1, m.Seq
 		default:
 			return 2, m.Seq
@@ -109,7 +118,7 @@ func (f *Filter) Copies(id store.ID) []store.MessageKey {
 
 // named returns the message that a label by Message-ID is about. sure is false if several
 // messages have it and not just one of them is vouched for: any of them may be meant.
-func (f *Filter) named(id store.ID) (k store.MessageKey, sure bool) {
+func (f *People) named(id store.ID) (k store.MessageKey, sure bool) {
 	all := f.copies.of(id)
 	if len(all) == 0 {
 		return k, false
@@ -134,8 +143,8 @@ func (f *Filter) named(id store.ID) (k store.MessageKey, sure bool) {
 	return all[0], false
 }
 
-// doubtful reports whether a server is believed and does not vouch for the sender of m.
-func (f *Filter) doubtful(m *store.Message) bool {
+// Doubtful reports whether a server is believed and does not vouch for the sender of m.
+func (f *People) Doubtful(m *store.Message) bool {
 	return f.opts.Featurize.AuthServID != "" && !m.Vouched
 }
 
@@ -153,7 +162,7 @@ type answered struct {
 // Junk and the reply goes to somebody else. Of several, those count whose sender the reply
 // goes to; of those, if there are any, the ones outside of Junk and Trash, then those that
 // are vouched for, then those that were read.
-func (f *Filter) answeredBy(reply Meta, id store.ID, known store.KnownID) (a answered, ok bool) {
+func (f *People) answeredBy(reply Meta, id store.ID, known store.KnownID) (a answered, ok bool) {
 	type candidate struct {
 		key store.MessageKey
 		row store.Message
@@ -185,21 +194,21 @@ func (f *Filter) answeredBy(reply Meta, id store.ID, known store.KnownID) (a ans
 		}
 	default:
 		all = slices.DeleteFunc(all, func(c candidate) bool { return !addressed(c.row) })
-		narrow(func(m store.Message) bool { return !Excluded(ingest.Role(m.Role)) })
+		narrow(func(m store.Message) bool { return !ledger.Excluded(ingest.Role(m.Role)) })
 		narrow(func(m store.Message) bool { return m.Vouched })
 		narrow(func(m store.Message) bool { return m.Seen })
 	}
 	if len(all) == 0 {
 		return a, false
 	}
-	doubtful := f.doubtful(&all[0].row)
+	doubtful := f.Doubtful(&all[0].row)
 	if len(all) == 1 {
 		return answered{all[0].key, all[0].row.Sender, doubtful}, true
 	}
 	a = answered{sender: all[0].row.Sender, doubtful: doubtful}
 	for _, c := range all {
 		// One of them was answered, so silence about them says nothing.
-		f.waitForSilence(&c.row, 0)
+		f.Waits.waitForSilence(&c.row, 0)
 		c.row.Quiet = store.QuietNothing
 		f.st.Messages.Put(string(c.key[:]), c.row)
 		if c.row.Sender != a.sender {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"slices"
 	"testing"
 	"time"
@@ -66,8 +68,8 @@ func TestAnAnswerGoesToTheCopyThatTheOwnerSaw(t *testing.T) {
 			if w.row(stolen).Label != 0 {
 				t.Errorf("the crook's message has the label %v", w.row(stolen).Label)
 			}
-			ann, _ := w.f.st.Senders.Get(SenderOf("ann@example.net").Key())
-			crook, _ := w.f.st.Senders.Get(SenderOf("crook@example.com").Key())
+			ann, _ := w.f.State().Senders.Get(filter.SenderOf("ann@example.net").Key())
+			crook, _ := w.f.State().Senders.Get(filter.SenderOf("crook@example.com").Key())
 			if (ann.Answered == 1) != c.credited || crook.Answered != 0 {
 				t.Errorf("the history is %+v, %+v", ann, crook)
 			}
@@ -79,8 +81,8 @@ func TestAnAnswerGoesToTheCopyThatTheOwnerSaw(t *testing.T) {
 				}
 				w.wantLessons("silence")
 			}
-			w.rewrite(&ForgetRequested{ID: IDOf("m@x")})
-			if ann, _ = w.f.st.Senders.Get(SenderOf("ann@example.net").Key()); ann.Answered != 0 {
+			w.rewrite(&past.ForgetRequested{ID: filter.IDOf("m@x")})
+			if ann, _ = w.f.State().Senders.Get(filter.SenderOf("ann@example.net").Key()); ann.Answered != 0 {
 				t.Errorf("after it was forgotten, the sender is %+v", ann)
 			}
 		})
@@ -91,7 +93,7 @@ func TestAReplyToAMessageInJunkThatGoesElsewhereAnswersNothing(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.deliver("Junk", mail("m@x", "crook@example.com", owner, "pills"))
 	w.deliver("Sent", mail("r@x", owner, "ann@example.net", "Re: plan", "In-Reply-To: <m@x>"))
-	crook, _ := w.f.st.Senders.Get(SenderOf("crook@example.com").Key())
+	crook, _ := w.f.State().Senders.Get(filter.SenderOf("crook@example.com").Key())
 	if crook.Answered != 0 {
 		t.Errorf("the history is %+v", crook)
 	}
@@ -111,8 +113,8 @@ func TestFeedbackThatNamesSeveralMessagesTeachesNothing(t *testing.T) {
 	w.deliver("INBOX", mail("m@x", "ann@example.net", owner, "plan"))
 	w.tell(mail("m@x", "ann@example.net", owner, "plan"), model.Important, store.SourceExplicit)
 	w.wantLessons("one message", "important by explicit")
-	say := func() Result {
-		return w.apply(&Labelled{At: w.moment(), ID: IDOf("m@x"), Label: model.Ordinary, Waits: true})
+	say := func() filter.Result {
+		return w.apply(&filter.Labelled{At: w.moment(), ID: filter.IDOf("m@x"), Label: model.Ordinary, Waits: true})
 	}
 	w.deliver("INBOX", mail("m@x", "crook@example.com", owner, "pills"))
 	if r := say(); len(r.Expired) != 1 || !r.Expired[0].Unsure {
@@ -137,13 +139,13 @@ func TestCopiesBeginWithTheNewestInTheInbox(t *testing.T) {
 	}
 	want := []store.MessageKey{keys[2], keys[0], keys[3], keys[1], keys[5], keys[4]}
 	for range 2 {
-		if got := w.f.Copies(IDOf("m@x")); !slices.Equal(got, want) {
+		if got := w.f.People.Copies(filter.IDOf("m@x")); !slices.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
 		}
 		w.restart = true
 		w.wait(time.Second)
 	}
-	if w.f.Copies(0) != nil || w.f.Copies(IDOf("other@x")) != nil {
+	if w.f.People.Copies(0) != nil || w.f.People.Copies(filter.IDOf("other@x")) != nil {
 		t.Error("there are copies of nothing")
 	}
 }
@@ -159,13 +161,13 @@ func TestTheIndexOfCopiesIsThatOfTheTable(t *testing.T) {
 		if i%50 != 49 {
 			continue
 		}
-		f, err := New(w.f.State(), w.features)
+		f, err := filter.New(w.f.State(), w.features)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for id := range 170 {
-			id := IDOf(fmt.Sprintf("m%d@x", id))
-			if got, want := w.f.copies.of(id), f.copies.of(id); !slices.Equal(got, want) {
+			id := filter.IDOf(fmt.Sprintf("m%d@x", id))
+			if got, want := w.f.CopiesOf(id), f.CopiesOf(id); !slices.Equal(got, want) {
 				t.Fatalf("after %d messages: got %x, want %x", i+1, got, want)
 			}
 		}

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 )
 
@@ -21,14 +24,14 @@ func copyingWorld(t *testing.T, marks ...string) *world {
 	w.open("Important", ingest.RoleImportant, 1)
 	w.teach()
 	o.Marks, o.CopyTo = marks, "Important"
-	w.apply(&Configured{At: w.moment(), Options: o})
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	return w
 }
 
 // copied answers a request for a copy as the source does when it was made.
-func (w *world) copied(r ingest.MarkRequest, at Place) Result {
+func (w *world) copied(r ingest.MarkRequest, at filter.Place) filter.Result {
 	w.t.Helper()
-	return w.apply(&Settled{
+	return w.apply(&filter.Settled{
 		At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkDone, Flags: r.Known,
 		Copied: &store.Copied{Mailbox: at.Mailbox, UIDValidity: at.UIDValidity, UID: at.UID, Sum: "sum"},
 	})
@@ -38,7 +41,7 @@ func (w *world) copied(r ingest.MarkRequest, at Place) Result {
 func filed(t *testing.T) (w *world, l, copied letter, r ingest.MarkRequest) {
 	w = copyingWorld(t)
 	l, r = w.urgent(1)
-	w.copied(r, Place{"Important", 1, 1})
+	w.copied(r, placeAt("Important", 1, 1))
 	copied, _ = w.deliver("Important", l.raw)
 	w.wait(time.Hour)
 	w.lessons, w.marks = nil, nil
@@ -47,7 +50,7 @@ func filed(t *testing.T) (w *world, l, copied letter, r ingest.MarkRequest) {
 
 func (w *world) vanish(l letter) {
 	w.t.Helper()
-	w.apply(&Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 }
 
 // TestACopyIsAskedForWhenTheMarksAreSettled, and is no lesson, whenever it is seen.
@@ -59,7 +62,7 @@ func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 		if len(r.Marks) != 2 || r.Marks[0].CopyTo != "" || r.Marks[1].CopyTo != "" {
 			t.Fatalf("asked for %+v, want the two marks", r.Marks)
 		}
-		if again := w.f.Intents(); slices.ContainsFunc(again, func(r ingest.MarkRequest) bool { return r.CopyTo != "" }) {
+		if again := w.f.Ledger().Intents(); slices.ContainsFunc(again, func(r ingest.MarkRequest) bool { return r.CopyTo != "" }) {
 			t.Errorf("after a restart the copy is asked for before the marks: %+v", again)
 		}
 		first, second := r.Marks[0], r.Marks[1]
@@ -73,10 +76,10 @@ func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 		}
 		request := r.Marks[0]
 		w.restart = true
-		if again := w.f.Intents(); len(again) != 1 || !again[0].Again || again[0].ID != request.ID || again[0].Find {
+		if again := w.f.Ledger().Intents(); len(again) != 1 || !again[0].Again || again[0].ID != request.ID || again[0].Find {
 			t.Errorf("after a restart: %+v", again)
 		}
-		at := Place{"Important", 1, 1}
+		at := placeAt("Important", 1, 1)
 		w.untaught("our copy", func() {
 			if early {
 				w.deliver("Important", l.raw, "$Important", "$label1", "$Hinged")
@@ -113,14 +116,14 @@ func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 // first, where the owner took the mark off meanwhile, and of a message whose copy was
 // deleted.
 func TestNoCopyIsAskedFor(t *testing.T) {
-	wants := func(what string, r Result) {
+	wants := func(what string, r filter.Result) {
 		t.Helper()
 		if slices.ContainsFunc(r.Marks, func(m ingest.MarkRequest) bool { return m.CopyTo != "" }) {
 			t.Errorf("%s: %+v", what, r.Marks)
 		}
 	}
 	o := testOptions()
-	o.Marks, o.CopyTo, o.Shadow = nil, "Important", ShadowOn
+	o.Marks, o.CopyTo, o.Shadow = nil, "Important", filter.ShadowOn
 	w := newWorld(t, o)
 	w.teach()
 	_, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
@@ -133,10 +136,10 @@ func TestNoCopyIsAskedFor(t *testing.T) {
 	_, r = w.deliver("Important", mail("two@x", "boss@example.com", owner, "urgent thing two"))
 	wants("of what lies there", w.done(r.Marks[0]))
 	_, m := w.urgent(3)
-	wants("marked by somebody first", w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$important"}}))
+	wants("marked by somebody first", w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$important"}}))
 	l, m := w.urgent(4)
 	w.flag(l, "$Hinged")
-	wants("taken off meanwhile", w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged"}}))
+	wants("taken off meanwhile", w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: []string{"$hinged"}}))
 
 	w, l, copied, _ := filed(t)
 	w.vanish(copied)
@@ -194,7 +197,7 @@ func TestWhatTheOwnerDoesWithACopyIsNoLesson(t *testing.T) {
 				w.wait(time.Hour)
 				w.wantLessons(name, c.want...)
 				w.wantLedger(r.ID, c.state)
-				if w.f.Counts().Pending != 0 {
+				if w.f.Status.Counts().Pending != 0 {
 					t.Error("something is pending still")
 				}
 			}
@@ -223,17 +226,17 @@ func TestACopyIsTakenBack(t *testing.T) {
 		w.wantLedger(r.ID, store.MarkUndoing)
 		back := w.requestFor(r.ID)
 		want := ingest.Copied{Place: ingest.Place(copied.place), Sum: "sum"}
-		if back.CopyTo != "Important" || back.Copied != want || PlaceOf(back.Place) != l.place {
+		if back.CopyTo != "Important" || back.Copied != want || back.Place != l.place {
 			t.Fatalf("asked back as %+v", back)
 		}
-		if again := w.f.Undoing(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Copied == want }) {
+		if again := w.f.Ledger().Undo.Requests(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Copied == want }) {
 			t.Errorf("after a restart: %+v", again)
 		}
-		w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
+		w.apply(&filter.Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
 		w.vanish(copied)
 	})
 	w.wantLedger(r.ID, store.MarkUndone)
-	if refused, _ := w.f.ledger.refused(l.key, w.row(l).ID); refused {
+	if refused, _ := w.f.Ledger().Refusals.Refused(l.key, w.row(l).ID); refused {
 		t.Error("that counts as the owner's refusal")
 	}
 }
@@ -243,13 +246,13 @@ func TestACopyThrownAwayIsNoMarkTakenOff(t *testing.T) {
 	l, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
 	mark := r.Marks[0]
 	r = w.done(mark)
-	w.copied(r.Marks[0], Place{"Important", 1, 1})
+	w.copied(r.Marks[0], placeAt("Important", 1, 1))
 	copied, _ := w.deliver("Important", l.raw)
 	w.wait(time.Hour)
 	w.vanish(copied)
 	w.undo(false)
-	w.apply(&Settled{At: w.moment(), Ledger: mark.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
-	if a, state := &w.f.State().Account, w.f.MarkState(mark.ID); state != store.MarkUndone || a.Refused != 0 || a.Undone != 1 {
+	w.apply(&filter.Settled{At: w.moment(), Ledger: mark.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
+	if a, state := &w.f.State().Account, w.f.Ledger().MarkState(mark.ID); state != store.MarkUndone || a.Refused != 0 || a.Undone != 1 {
 		t.Errorf("the mark is %v; %d are refused, %d undone", state, a.Refused, a.Undone)
 	}
 }
@@ -274,9 +277,9 @@ func TestACopyThatIsTheOwnersByNowStays(t *testing.T) {
 			if (back.Place.UID == 0) != (name == "changed, or the only one left") {
 				t.Errorf("the message is said to lie at %+v", back.Place)
 			}
-			w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: c.outcome, Cleared: &copied.place})
+			w.apply(&filter.Settled{At: w.moment(), Ledger: r.ID, Outcome: c.outcome, Cleared: &copied.place})
 			w.wantLedger(r.ID, c.state)
-			if left := slices.ContainsFunc(w.f.Undoable(0, nil), func(u Undoable) bool { return u.Number == r.ID }); left != (c.state == store.MarkConfirmed) {
+			if left := slices.ContainsFunc(w.f.Ledger().Undo.Choices(0, nil), func(u ledger.Undoable) bool { return u.Number == r.ID }); left != (c.state == store.MarkConfirmed) {
 				t.Errorf("it can be asked back again: %v", left)
 			}
 		})
@@ -296,24 +299,24 @@ func TestACopyThatMayHaveBeenMadeIsLookedFor(t *testing.T) {
 			if !ok || !find.Find || !find.Again || find.Clear {
 				t.Fatalf("asked for %+v", find)
 			}
-			if again := w.f.Undoing(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Find }) {
+			if again := w.f.Ledger().Undo.Requests(); !slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && b.Find }) {
 				t.Errorf("after a restart: %+v", again)
 			}
-			if again := w.f.Intents(); slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && !b.Find }) {
+			if again := w.f.Ledger().Intents(); slices.ContainsFunc(again, func(b ingest.MarkRequest) bool { return b.ID == r.ID && !b.Find }) {
 				t.Errorf("after a restart it would be made: %+v", again)
 			}
 			if !made {
-				w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkGone})
+				w.apply(&filter.Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkGone})
 				w.wantLedger(r.ID, store.MarkAbandoned)
 				continue
 			}
 			w.marks = nil
-			w.copied(find, Place{"Important", 1, 1})
+			w.copied(find, placeAt("Important", 1, 1))
 			back, ok := w.requestOf(r.ID)
-			if !ok || !back.Clear || back.Copied.UID != 1 || PlaceOf(back.Place) != l.place {
+			if !ok || !back.Clear || back.Copied.UID != 1 || back.Place != l.place {
 				t.Fatalf("asked back as %+v", back)
 			}
-			w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
+			w.apply(&filter.Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkDone, Cleared: &l.place})
 			w.wantLedger(r.ID, store.MarkUndone)
 		}
 	}
@@ -339,8 +342,8 @@ func TestCopiesInAStorm(t *testing.T) {
 				case n < 9 && len(w.marks) > 0:
 					r := w.marks[0]
 					w.marks = w.marks[1:]
-					p := PlaceOf(r.Place)
-					e := &Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkOutcome(1 + rng.IntN(4)), Flags: r.Known}
+					p := r.Place
+					e := &filter.Settled{At: w.moment(), Ledger: r.ID, Outcome: ingest.MarkOutcome(1 + rng.IntN(4)), Flags: r.Known}
 					if r.Clear {
 						e.Cleared = &p
 					} else if e.Outcome == ingest.MarkDone {
@@ -349,7 +352,7 @@ func TestCopiesInAStorm(t *testing.T) {
 					}
 					w.apply(e)
 					if e.Copied != nil && rng.IntN(3) > 0 {
-						entry, _ := w.f.ledger.entry(r.ID)
+						entry, _ := w.f.Ledger().Entries.Get(r.ID)
 						for _, l := range letters {
 							if l.key == entry.Message {
 								w.uids["Important"] = next - 1
@@ -365,7 +368,7 @@ func TestCopiesInAStorm(t *testing.T) {
 				case n < 11 && len(letters) > 0:
 					w.flag(letters[rng.IntN(len(letters))], [][]string{{`\Seen`}, {`\Flagged`}, {"$Junk"}, nil}[rng.IntN(4)]...)
 				case rng.IntN(4) == 0:
-					w.apply(&UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Hour), Alone: rng.IntN(2) == 0})
+					w.apply(&filter.UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Hour), Alone: rng.IntN(2) == 0})
 				}
 			}
 			w.wait(20 * 24 * time.Hour)
@@ -373,12 +376,12 @@ func TestCopiesInAStorm(t *testing.T) {
 		}
 		calm := play(false)
 		wantSameDigest(t, "restarted", calm.f, play(true).f)
-		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantSameDigest(t, "replay", calm.f, f)
-		for _, e := range f.ledger.all() {
+		for _, e := range f.Ledger().Entries.All() {
 			states[e.State]++
 		}
 	}

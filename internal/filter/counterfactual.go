@@ -124,11 +124,11 @@ func leastCount(most int, does func(int) bool) (int, bool) {
 
 // corrections plays each label with the account's own learner, for a message that is
 // in the weights by that much (lesson).
-func (f *Filter) corrections(x model.Vector, lesson float64, c cut) []Correction {
+func (f *Explainer) corrections(x model.Vector, lesson float64, c cut) []Correction {
 	var out []Correction
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
-		after := Correction{Label: label, Score: f.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.boldness()}, -lesson), Outcome: store.DecidedUnsure}
-		if f.known() {
+		after := Correction{Label: label, Score: f.learning.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, -lesson), Outcome: store.DecidedUnsure}
+		if f.line.Trained() {
 			after.Outcome = c.outcome(after.Score)
 		}
 		out = append(out, after)
@@ -139,9 +139,9 @@ func (f *Filter) corrections(x model.Vector, lesson float64, c cut) []Correction
 // Effect returns what a label that the owner gives to a message now, whose vector is x,
 // would add to the score of any vector: but for what the limits then take away, that is
 // how much the answer teaches of other messages. It holds until the filter changes.
-func (f *Filter) Effect(k store.MessageKey, x model.Vector, label model.Label) func(model.Vector) float64 {
-	_, row, _ := f.find(k)
-	return f.learner.effect(model.Lesson{Vector: x, Label: label, Weight: f.boldness()}, float64(-row.Alpha*float64(row.Label)))
+func (f *Explainer) Effect(k store.MessageKey, x model.Vector, label model.Label) func(model.Vector) float64 {
+	_, row, _ := f.learning.find(k)
+	return f.learning.learner.effect(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, float64(-row.Alpha*float64(row.Label)))
 }
 
 // strength orders parts as explanations list them: the strongest first, equals by

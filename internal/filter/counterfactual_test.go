@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -26,10 +28,10 @@ func without(x model.Vector, w *model.Weights, set uint) float64 {
 }
 
 // strongestFirst reports whether Strongest gives the first of Parts, however many.
-func strongestFirst(f *Filter, x *featurize.Features) bool {
-	parts := f.Parts(x)
+func strongestFirst(f *filter.Filter, x *featurize.Features) bool {
+	parts := f.Explainer.Parts(x)
 	for _, n := range []int{0, 1, 2, 5, len(parts), len(parts) + 1} {
-		if !slices.Equal(f.Strongest(x, n), parts[:min(n, len(parts))]) {
+		if !slices.Equal(f.Explainer.Strongest(x, n), parts[:min(n, len(parts))]) {
 			return false
 		}
 	}
@@ -52,10 +54,10 @@ func TestFlipsAreTrueAndTheSmallest(t *testing.T) {
 			}
 		}
 		line := rng.NormFloat64() / 2
-		c := cut{Threshold: line, Low: line - rng.Float64()/2}
-		now := c.outcome(w.Dot(x))
-		got := map[store.Outcome]Flip{}
-		for _, flip := range flips(x, w, w.Dot, c, nil) {
+		c := filter.Cut{Threshold: line, Low: line - rng.Float64()/2}
+		now := c.OutcomeOf(w.Dot(x))
+		got := map[store.Outcome]filter.Flip{}
+		for _, flip := range filter.Flips(x, w, w.Dot, c, nil) {
 			set := uint(0)
 			for _, index := range flip.Features {
 				set |= 1 << slices.IndexFunc(x, func(f model.Feature) bool { return f.Index == index })
@@ -63,8 +65,8 @@ func TestFlipsAreTrueAndTheSmallest(t *testing.T) {
 			if bits.OnesCount(set) != len(flip.Features) || set&1 != 0 {
 				t.Fatalf("features %v of %v", flip.Features, x)
 			}
-			if s := without(x, w, set); s != flip.Score || c.outcome(s) != flip.Outcome || flip.Outcome == now {
-				t.Fatalf("%+v: without them the score is %v, which is %v; it was %v", flip, s, c.outcome(s), now)
+			if s := without(x, w, set); s != flip.Score || c.OutcomeOf(s) != flip.Outcome || flip.Outcome == now {
+				t.Fatalf("%+v: without them the score is %v, which is %v; it was %v", flip, s, c.OutcomeOf(s), now)
 			}
 			met[len(flip.Features)]++
 			got[flip.Outcome] = flip
@@ -73,7 +75,7 @@ func TestFlipsAreTrueAndTheSmallest(t *testing.T) {
 		fewest := func(there func(store.Outcome) bool) int {
 			best := 0
 			for set := uint(2); set < 1<<n; set += 2 {
-				if size := bits.OnesCount(set); there(c.outcome(without(x, w, set))) && (best == 0 || size < best) {
+				if size := bits.OnesCount(set); there(c.OutcomeOf(without(x, w, set))) && (best == 0 || size < best) {
 					best = size
 				}
 			}
@@ -81,7 +83,7 @@ func TestFlipsAreTrueAndTheSmallest(t *testing.T) {
 		}
 		important := func(o store.Outcome) bool { return o == store.DecidedImportant }
 		ordinary := func(o store.Outcome) bool { return o == store.DecidedOrdinary }
-		check := func(what string, size int, flip Flip) {
+		check := func(what string, size int, flip filter.Flip) {
 			if size != len(flip.Features) {
 				t.Fatalf("%v, to %s: %d parts at least, got %+v", now, what, size, flip)
 			}
@@ -115,14 +117,14 @@ func TestExplanationsAreTrue(t *testing.T) {
 		{Kind: model.KindMargin, Margin: 1}, {Kind: model.KindPerceptron},
 	} {
 		o := testOptions()
-		o.Learner, o.Threshold = spec, Threshold{Mode: ModeBudget, Share: 0.3, UnsureShare: 0.03} // amid the scores
+		o.Learner, o.Threshold = spec, filter.Threshold{Mode: filter.ModeBudget, Share: 0.3, UnsureShare: 0.03} // amid the scores
 		w := newWorld(t, o)
 		w.teach()
 		w.storm(5, 300)
 		flips, corrected := 0, 0
 		for i, key := range w.f.State().Messages.Keys() {
 			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explain(k, nil)
+			ex, err := w.f.Explainer.Explain(k, nil)
 			if err != nil {
 				continue // the owner's own: no features are kept
 			}
@@ -131,16 +133,16 @@ func TestExplanationsAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum != ex.Score || ex.Score != w.f.Score(x) {
-				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Score(x))
+			if sum != ex.Score || ex.Score != w.f.Explainer.Score(x) {
+				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Explainer.Score(x))
 			}
-			if !slices.Equal(w.f.Parts(x), ex.Parts) || !strongestFirst(w.f, x) || !slices.IsSortedFunc(ex.Parts, strength) {
+			if !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) || !slices.IsSortedFunc(ex.Parts, filter.Strength) {
 				t.Fatal("the parts are not those of Parts in their order")
 			}
 			for _, flip := range ex.Flips {
 				flips++
 				rest := slices.DeleteFunc(x.Vector(), func(f model.Feature) bool { return slices.Contains(flip.Features, f.Index) })
-				if s := w.f.learner.Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
+				if s := w.f.Learner().Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
 					t.Fatalf("%+v: the score is %v", flip, s)
 				}
 			}
@@ -154,14 +156,14 @@ func TestExplanationsAreTrue(t *testing.T) {
 			}
 			// Give it to a twin, since that changes its state.
 			c := ex.Corrections[i%len(ex.Corrections)]
-			twin, err := Replay(store.NewState(), w.entries(), w.features)
+			twin, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := twin.Apply(&Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
+			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
 				t.Fatal(err)
 			}
-			if got := twin.Score(x); got != c.Score {
+			if got := twin.Explainer.Score(x); got != c.Score {
 				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", spec.Kind, c.Label, got, c.Score)
 			}
 			corrected++
@@ -177,7 +179,7 @@ func TestExplainingChangesNothing(t *testing.T) {
 	w.teach()
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
 	m1, s1 := store.Digest(w.f.State())
-	if _, err := w.f.Explain(l.key, nil); err != nil {
+	if _, err := w.f.Explainer.Explain(l.key, nil); err != nil {
 		t.Fatal(err)
 	}
 	if m2, s2 := store.Digest(w.f.State()); m1 != m2 || s1 != s2 {
@@ -189,7 +191,7 @@ func TestWhileTooLittleIsLearntNothingFlips(t *testing.T) {
 	o := testOptions()
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
-	ex, err := w.f.Explain(l.key, nil)
+	ex, err := w.f.Explainer.Explain(l.key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,16 @@
 package filter
 
 import (
-	"maps"
-
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
+
+// Status says how an account fares: how good its decisions are, and what its owner should know.
+type Status struct {
+	*parts
+	judged Standing // see Judgement
+	passed int      // messages decided since the last one that was important
+}
 
 // Counts are numbers that status shows and that are not rows of the state.
 type Counts struct {
@@ -22,22 +27,18 @@ type Counts struct {
 	Precision float64 // to expect of the messages above it
 }
 
-// Counts gathers them. The time it takes grows with the pending labels only.
-func (f *Filter) Counts() Counts {
-	cut, recent := f.fitted(), f.recent.sorted
+// Counts gathers them.
+func (f *Status) Counts() Counts {
+	cut, recent := f.line.fitted(), f.line.recent.sorted
 	c := Counts{
-		Waiting: f.silences, Entries: len(f.ledger.byMessage), Places: maps.Clone(f.places),
-		Threshold: cut.Threshold, Precision: f.labelled.calibration().precision(f.labelled.sorted, cut.Threshold),
+		Waiting: f.Waits.silences, Places: f.ledger.Places.Count(),
+		Threshold: cut.Threshold, Precision: f.line.labelled.calibration().precision(f.line.labelled.sorted, cut.Threshold),
 		Above: share(len(recent)-firstAbove(recent, cut.Threshold), len(recent)),
 	}
-	intended := map[store.MessageKey]struct{}{}
-	for n := range f.ledger.intended {
-		e, _ := f.ledger.entry(n)
-		intended[e.Message] = struct{}{}
-	}
-	c.Intended, c.Pending = len(intended), len(f.TakenBack())
-	for _, e := range f.settling {
-		if f.stands(e) {
+	c.Entries, c.Intended = f.ledger.Entries.Messages()
+	c.Pending = len(f.Waits.TakenBack())
+	for _, e := range f.Waits.settling {
+		if f.Waits.stands(e) {
 			c.Pending++
 			if m, _ := f.st.Messages.Get(string(e.key[:])); !m.Pending.Back {
 				c.Settled = max(c.Settled, e.since.Add(f.opts.Settle))
@@ -51,19 +52,19 @@ func (f *Filter) Counts() Counts {
 // and whose label is known. The decision was wrong if it was important and the label is not, a
 // false alarm, or the other way round, a missed one; unsure is not important. Whatever tells
 // how good an account's decisions are takes it from here, or for some days from Judged.
-func (f *Filter) Judgement() Standing { return f.judged }
+func (f *Status) Judgement() Standing { return f.judged }
 
 // countJudged enters m into the Judgement, or with by = -1 takes it out. Whatever changes the
 // label, the outcome or the owner of a known message takes it out before and enters it
 // afterwards, so that the figures are always those of the known messages as they are.
 // A message about which the final silence said nothing is counted as unknown.
-func (f *Filter) countJudged(m *store.Message, by int) {
+func (f *Status) countJudged(m *store.Message, by int) {
 	if m.Quiet == store.QuietUnknown {
 		f.st.Account.Unknown += uint64(by)
 	}
 	if label := LabelOf(m); label != 0 {
 		f.judged.count(&store.Scored{
-			Score: rounded(m.Score), Label: label, Above: m.Outcome == store.DecidedImportant, Correspondent: m.Correspondent,
+			Score: RoundedScore(m.Score), Label: label, Above: m.Outcome == store.DecidedImportant, Correspondent: m.Correspondent,
 		}, by)
 	}
 }
@@ -82,7 +83,7 @@ func LabelOf(m *store.Message) model.Label {
 }
 
 // pass counts a decided message.
-func (f *Filter) pass(o store.Outcome) {
+func (f *Status) pass(o store.Outcome) {
 	switch o {
 	case store.Undecided:
 	case store.DecidedImportant:
@@ -98,36 +99,7 @@ const missedBeforeWarning = 10
 
 // Passed returns how many messages in a row were decided, up to now, of which none was
 // called important. long reports whether that is too many to be chance.
-func (f *Filter) Passed() (n int, long bool) {
-	s := f.standing
-	return f.passed, f.known() && f.passed*s.Important >= missedBeforeWarning*s.Labels
-}
-
-// countPlaces and the two below keep the numbers that would take too long to
-// gather each time.
-func (f *Filter) countPlaces() {
-	f.places = map[string]int{}
-	for _, k := range f.st.Places.Keys() {
-		mailbox, _ := store.SplitPlaceKey(k)
-		f.places[mailbox]++
-	}
-}
-
-func (f *Filter) putPlace(p Place, row store.Place) {
-	if _, there := f.st.Places.Get(p.key()); !there {
-		f.places[p.Mailbox]++
-	}
-	f.st.Places.Put(p.key(), row)
-	f.ledger.came(row.Message, p.key())
-}
-
-// waitForSilence notes in m, whose row the caller puts, since which of the
-// account's active days its silence is waited for; 0 ends the wait.
-func (f *Filter) waitForSilence(m *store.Message, from uint32) {
-	if m.SilenceFrom > 0 {
-		f.silences--
-	}
-	if m.SilenceFrom = from; from > 0 {
-		f.silences++
-	}
+func (f *Status) Passed() (n int, long bool) {
+	s := f.line.standing
+	return f.passed, f.line.Trained() && f.passed*s.Important >= missedBeforeWarning*s.Labels
 }

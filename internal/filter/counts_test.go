@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"testing"
 	"time"
 
@@ -28,7 +30,7 @@ func (w *world) wantCounts(when string) (judged, falseAlarms, missed int) {
 			missed++
 		}
 	}
-	j := w.f.Judgement()
+	j := w.f.Status.Judgement()
 	if d := j.Decisions; j.Labels != judged || d.FalseAlarms != falseAlarms || d.Missed != missed || j.Important != d.Hits+missed {
 		w.t.Fatalf("%s: %+v; the messages say %d, %d, %d", when, j, judged, falseAlarms, missed)
 	}
@@ -40,7 +42,7 @@ func (w *world) wantCounts(when string) (judged, falseAlarms, missed int) {
 func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 	for seed := range uint64(4) {
 		o := testOptions()
-		o.Limits = Limits{Senders: 100, Threads: 100, IDs: 200, Messages: 150, Weights: 2000, Ledger: 100, Refusals: 100, Early: 100}
+		o.Limits = filter.Limits{Senders: 100, Threads: 100, IDs: 200, Messages: 150, Weights: 2000, Ledger: 100, Refusals: 100, Early: 100}
 		o.Dual.Window = 100 // messages of these lessons stay
 		w := newWorld(t, o)
 		w.teach()
@@ -52,9 +54,13 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 			t.Errorf("seed %d: %d false alarms and %d missed say too little", seed, falseAlarms, missed)
 		}
 	}
-	rewrites := map[string]func(w *world) RewriteRequest{
-		"unlearnt": func(w *world) RewriteRequest { return &UnlearnRequested{Since: w.moment().Add(-21 * 24 * time.Hour)} },
-		"forgot":   func(w *world) RewriteRequest { return &ForgetRequested{Sender: hashID("person1@example.com")} },
+	rewrites := map[string]func(w *world) past.RewriteRequest{
+		"unlearnt": func(w *world) past.RewriteRequest {
+			return &past.UnlearnRequested{Since: w.moment().Add(-21 * 24 * time.Hour)}
+		},
+		"forgot": func(w *world) past.RewriteRequest {
+			return &past.ForgetRequested{Sender: filter.HashID("person1@example.com")}
+		},
 	}
 	for what, rewrite := range rewrites {
 		w := newWorld(t, testOptions())
@@ -70,8 +76,8 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 	w.teach()
 	w.storm(11, 300)
 	o := w.f.Options()
-	o.Kernel = Kernel{Degree: 2, Budget: 12}
-	w.apply(&Configured{At: w.moment(), Options: o})
+	o.Kernel = filter.Kernel{Degree: 2, Budget: 12}
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	w.wantCounts("with another learner")
 }
 
@@ -99,13 +105,13 @@ func TestMailThatProvesTheOwnersIsNotJudged(t *testing.T) {
 func TestBetterIsMoreThanChance(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		s    Standing
+		s    filter.Standing
 		want bool
 	}{
-		{"a guess", Standing{Labels: 300, Important: 30, Decisions: Tally{Hits: 1, FalseAlarms: 44, Missed: 29}, Correspondents: Tally{Missed: 30}}, false},
-		{"as good as all mail", Standing{Labels: 100, Important: 50, Decisions: Tally{Hits: 50, FalseAlarms: 50}}, false},
-		{"as good as the correspondents", Standing{Labels: 100, Important: 10, Decisions: Tally{Hits: 8, Missed: 2}, Correspondents: Tally{Hits: 8, FalseAlarms: 1, Missed: 2}}, false},
-		{"good", Standing{Labels: 100, Important: 10, Decisions: Tally{Hits: 8, Missed: 2}, Correspondents: Tally{Hits: 5, FalseAlarms: 9, Missed: 5}}, true},
+		{"a guess", filter.Standing{Labels: 300, Important: 30, Decisions: filter.Tally{Hits: 1, FalseAlarms: 44, Missed: 29}, Correspondents: filter.Tally{Missed: 30}}, false},
+		{"as good as all mail", filter.Standing{Labels: 100, Important: 50, Decisions: filter.Tally{Hits: 50, FalseAlarms: 50}}, false},
+		{"as good as the correspondents", filter.Standing{Labels: 100, Important: 10, Decisions: filter.Tally{Hits: 8, Missed: 2}, Correspondents: filter.Tally{Hits: 8, FalseAlarms: 1, Missed: 2}}, false},
+		{"good", filter.Standing{Labels: 100, Important: 10, Decisions: filter.Tally{Hits: 8, Missed: 2}, Correspondents: filter.Tally{Hits: 5, FalseAlarms: 9, Missed: 5}}, true},
 	} {
 		if got := c.s.Better(); got != c.want {
 			t.Errorf("%s: better is %v, want %v", c.name, got, c.want)
@@ -122,14 +128,14 @@ func TestAMarkLeftAloneCountsAsWrong(t *testing.T) {
 	l, r := w.urgent(1)
 	w.done(r)
 	w.read(l)
-	before := w.f.Judgement().Decisions.FalseAlarms
+	before := w.f.Status.Judgement().Decisions.FalseAlarms
 	for range 40 {
 		w.wait(24 * time.Hour)
 		d, _ := w.deliver("INBOX", mail(w.now.String()+"@x", "ann@example.org", owner, "any day"))
 		w.flag(d, `\Flagged`)
 	}
 	m := w.row(l)
-	if n := w.f.Judgement().Decisions.FalseAlarms; !m.LeftAlone || m.Label != 0 || n <= before {
+	if n := w.f.Status.Judgement().Decisions.FalseAlarms; !m.LeftAlone || m.Label != 0 || n <= before {
 		t.Fatalf("left alone: %v, label %v; %d false alarms, %d before", m.LeftAlone, m.Label, n, before)
 	}
 	w.wantCounts("at the end")

@@ -4,10 +4,8 @@ package filter
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -67,9 +65,9 @@ func (o *Options) retunes(p *Options) bool {
 	return (o.replays() || p.replays()) && (o.Learner != p.Learner || o.Dual.Window != p.Dual.Window)
 }
 
-// provisional reports whether silence teaches before it is final. Only a learner
+// Provisional reports whether silence teaches before it is final. Only a learner
 // that can take a label back may hear one that is likely to be wrong.
-func (o *Options) provisional() bool {
+func (o *Options) Provisional() bool {
 	return o.replays() && o.Dual.Horizon > 0 && o.SilenceDays > 0
 }
 
@@ -106,11 +104,11 @@ const (
 // labels tells the two apart (docs/results.md). Without a record it presumes the former:
 // the first lessons have the most to say. The weight of a label stays what it was when it
 // was learnt.
-func (f *Filter) boldness() float64 {
+func (f *Learning) boldness() float64 {
 	if !f.opts.replays() {
 		return 1
 	}
-	s := &f.standing
+	s := &f.line.standing
 	rarer := min(s.Important, s.Labels-s.Important)
 	times := float64(boldFrom*float64(rarer+presumed)) / float64(max(1, s.Mistakes))
 	return max(1, min(f.opts.Dual.Bold, float64(times*times)))
@@ -144,67 +142,26 @@ func (w *lessonWindow) trim(st *store.State, size int) {
 }
 
 // find returns the lesson on a message, if it is in the window.
-func (f *Filter) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
+func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
 	if n, ok = f.lessons.find(k); ok {
 		row, ok = f.st.Window.Get(store.WindowKey(n))
 	}
 	return n, row, ok
 }
 
-// hold keeps the features of an arrival at hand.
-func (f *Filter) hold(k store.MessageKey, x *featurize.Features) {
-	f.latest.key, f.latest.features, f.latest.past = k, x, nil
-}
-
-// pastFrom returns the vector of features, which nobody may change. Those at hand are made
-// into a vector once.
-func (f *Filter) pastFrom(x *featurize.Features) *past {
-	if x != f.latest.features {
-		return &past{vector: x.Vector()}
-	}
-	if f.latest.past == nil {
-		f.latest.past = &past{vector: x.Vector()}
-	}
-	return f.latest.past
-}
-
-// slots returns those of the vector of a message, if it is at hand; nil if it isn't.
-func (f *Filter) slots(k store.MessageKey) *model.Slots {
-	if f.latest.past == nil || f.latest.key != k {
-		return nil
-	}
-	return &f.latest.past.at
-}
-
-// vector returns the frozen vector of a message. It holds until the next call, and nobody
-// may change it.
-func (f *Filter) vector(k store.MessageKey) (model.Vector, error) {
-	if f.latest.features != nil && f.latest.key == k {
-		return f.pastFrom(f.latest.features).vector, nil
-	}
-	x, err := f.vectors.Vector(k, f.scratch[:0])
-	if cap(x) > cap(f.scratch) {
-		f.scratch = x
-	}
-	if err != nil {
-		return nil, fmt.Errorf("looking up the vector of message %x: %w", k[:4], err)
-	}
-	return x, nil
-}
-
 // replay takes the next steps of replay, n of them: on earlier lessons, each towards
 // the label that its message has now. Lessons on messages that are forgotten since
 // are passed over, as their vectors may be gone.
-func (f *Filter) replay(n int) error {
+func (f *Learning) replay(n int) error {
 	if !f.opts.replays() {
 		return nil
 	}
-	return f.replayTo(f.st.Account.Replayed + uint64(n))
+	return f.ReplayTo(f.st.Account.Replayed + uint64(n))
 }
 
-// replayTo replays until so many steps were taken in all. Where there is nothing to
+// ReplayTo replays until so many steps were taken in all. Where there is nothing to
 // replay yet they count all the same, so that their numbers tell of arrivals alone.
-func (f *Filter) replayTo(replayed uint64) error {
+func (f *Learning) ReplayTo(replayed uint64) error {
 	a := &f.st.Account
 	for size := int(a.WindowNext - f.lessons.first); size > 0 && a.Replayed < replayed && f.opts.replays(); {
 		number := a.Replayed
@@ -218,12 +175,12 @@ func (f *Filter) replayTo(replayed uint64) error {
 }
 
 // step takes the step of replay with that number over so many lessons.
-func (f *Filter) step(number uint64, size int) error {
+func (f *Learning) step(number uint64, size int) error {
 	key, row, due := f.turn(number, size)
 	if !due {
 		return nil
 	}
-	x, err := f.recall(row.Message)
+	x, err := f.vectors.recall(row.Message)
 	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -242,7 +199,7 @@ func (f *Filter) step(number uint64, size int) error {
 
 // turn returns the row, under its key, of the lesson whose turn it is in the step of replay
 // with that number over so many lessons; due is false when that step is none.
-func (f *Filter) turn(number uint64, size int) (key string, row store.Windowed, due bool) {
+func (f *Learning) turn(number uint64, size int) (key string, row store.Windowed, due bool) {
 	key = store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
 	row, due = f.st.Window.Get(key)
 	due = due && (f.messages == nil || f.knows(row.Message)) && !model.Rests(row.Weight, number, size)
@@ -250,7 +207,7 @@ func (f *Filter) turn(number uint64, size int) (key string, row store.Windowed, 
 }
 
 // knows reports whether the vector of a message is sure to be there.
-func (f *Filter) knows(k store.MessageKey) bool {
+func (f *Learning) knows(k store.MessageKey) bool {
 	_, ok := f.messages.Get(string(k[:]))
 	return ok
 }
@@ -258,7 +215,7 @@ func (f *Filter) knows(k store.MessageKey) bool {
 // takeBack takes what is learnt of a message, whose vector is x, out of the weights,
 // if its lesson is in the window still; otherwise what it did stays. It reports
 // whether it did.
-func (f *Filter) takeBack(k store.MessageKey, x model.Vector) bool {
+func (f *Learning) takeBack(k store.MessageKey, x model.Vector) bool {
 	n, row, ok := f.find(k)
 	if !ok {
 		return false
@@ -274,7 +231,7 @@ func (f *Filter) takeBack(k store.MessageKey, x model.Vector) bool {
 }
 
 // keep puts a lesson that was just learnt into the window.
-func (f *Filter) keep(l *store.Lesson, u model.Update, gain float64) {
+func (f *Learning) keep(l *store.Lesson, u model.Update, gain float64) {
 	a := &f.st.Account
 	n, _, ok := f.find(l.Message)
 	if !ok {

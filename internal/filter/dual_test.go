@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -15,9 +17,9 @@ import (
 )
 
 // provisionalOptions hear of silence after hours, whatever the owner does.
-func provisionalOptions() Options {
+func provisionalOptions() filter.Options {
 	o := testOptions()
-	o.Settle, o.SilenceCalendar, o.Shadow = 0, true, ShadowOn
+	o.Settle, o.SilenceCalendar, o.Shadow = 0, true, filter.ShadowOn
 	return o
 }
 
@@ -30,7 +32,7 @@ func TestTheFilterLearnsAsTheDualLearner(t *testing.T) {
 			o.Dual.Window = window
 			w := newWorld(t, o)
 			if i%2 == 0 {
-				w.f.Recall() // which changes nothing
+				w.f.Learning().Vectors().Recall() // which changes nothing
 			}
 			rng := rand.New(rand.NewPCG(uint64(window), 5))
 			var letters []letter
@@ -43,7 +45,7 @@ func TestTheFilterLearnsAsTheDualLearner(t *testing.T) {
 				case 0:
 					w.flag(about, `\Answered`)
 				case 1:
-					w.apply(&Labelled{At: w.moment(), Message: about.key, Label: model.Label(1 - 2*rng.IntN(2))})
+					w.apply(&filter.Labelled{At: w.moment(), Message: about.key, Label: model.Label(1 - 2*rng.IntN(2))})
 				}
 			}
 			twin, tookBack := playDual(t, w)
@@ -63,7 +65,7 @@ func TestTheFilterLearnsAsTheDualLearner(t *testing.T) {
 			if got := w.f.State().Window.Len(); got > window || got != min(window, int(a.WindowNext)) || window > 7 && tookBack < 10 {
 				t.Fatalf("%d of %d lessons in a window of %d, %d taken back", got, a.WindowNext, window, tookBack)
 			}
-			if got := len(w.f.recalled); (got > 0) != (i%2 == 0) || got > window+window/10+1 {
+			if got := len(w.f.Recalled()); (got > 0) != (i%2 == 0) || got > window+window/10+1 {
 				t.Fatalf("%d vectors of a window of %d are kept", got, window)
 			}
 		})
@@ -153,11 +155,11 @@ func TestAProvisionalNoBecomesFinalWithoutAnotherLesson(t *testing.T) {
 	w.wait(8 * 24 * time.Hour)
 	w.wantLessons("eight days")
 	m, _ := w.f.State().Messages.Get(string(l.key[:]))
-	if m.Source != store.SourceSilence || m.SilenceFrom != 0 || w.f.Counts().Waiting != 0 {
-		t.Errorf("the message is %+v, %d wait", m, w.f.Counts().Waiting)
+	if m.Source != store.SourceSilence || m.SilenceFrom != 0 || w.f.Status.Counts().Waiting != 0 {
+		t.Errorf("the message is %+v, %d wait", m, w.f.Status.Counts().Waiting)
 	}
 	// The owner's own word weighs more, and takes its place.
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("the owner's word", "important by explicit")
 }
 
@@ -204,10 +206,10 @@ func TestMarkedMailThatWasReadAndLeftAloneIsALightNo(t *testing.T) {
 				t.Errorf("it weighs %v", w.lessons[0].Weight)
 			}
 			w.wantLessons("three days", c.want...)
-			labels := w.f.Standing().Labels
+			labels := w.f.Line().Standing().Labels
 			w.wait(8 * 24 * time.Hour)
 			w.wantLessons("later")
-			if got := w.f.Standing().Labels - labels; got != 1-len(c.want) {
+			if got := w.f.Line().Standing().Labels - labels; got != 1-len(c.want) {
 				t.Errorf("the threshold heard of it %d times more", got)
 			}
 		})
@@ -225,8 +227,8 @@ func TestWhoHearsNoProvisionalLabels(t *testing.T) {
 	never := provisionalOptions()
 	never.SilenceDays = 0
 	ruled := provisionalOptions()
-	ruled.Rules = []Rule{{Match: "from:a@example.com", Label: model.Important}}
-	for name, o := range map[string]Options{"kernel": kernel, "passive-aggressive": plain, "no window": off, "silence off": never, "important by a rule": ruled} {
+	ruled.Rules = []filter.Rule{{Match: "from:a@example.com", Label: model.Important}}
+	for name, o := range map[string]filter.Options{"kernel": kernel, "passive-aggressive": plain, "no window": off, "silence off": never, "important by a rule": ruled} {
 		w := newWorld(t, o)
 		w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
 		w.wait(7 * time.Hour)
@@ -255,11 +257,11 @@ func TestAForgottenMessageLeavesTheWindowExactly(t *testing.T) {
 				w.now = w.now.Add(time.Minute)
 				l, _ := w.deliver("INBOX", raw)
 				if w == all || from != "person2@example.com" {
-					w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+					w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
 				}
 			}
 		}
-		if r := all.rewrite(&ForgetRequested{Sender: SenderOf("person2@example.com")}); r.Lessons < 5 {
+		if r := all.rewrite(&past.ForgetRequested{Sender: filter.SenderOf("person2@example.com")}); r.Lessons < 5 {
 			t.Fatalf("forgotten: %+v", r)
 		}
 		if got, want := weighed(all.f), weighed(twin.f); got != want {
@@ -298,17 +300,17 @@ func TestLessonsWeighMoreWhileScoresAreRarelyWrong(t *testing.T) {
 				word := []string{"urgent", "newsletter"}[i%2]
 				l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), "a@example.com", owner, word))
 				w.now = w.now.Add(time.Minute)
-				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: c.label(i)})
+				w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: c.label(i)})
 				if last := w.lessons[len(w.lessons)-1]; i == 0 && last.Weight != o.Dual.Bold || last.Weight < 1 || last.Weight > o.Dual.Bold {
 					t.Fatalf("lesson %d weighs %v", i, last.Weight)
 				}
 			}
 			if last := w.lessons[len(w.lessons)-1].Weight; last > 2 != c.bold {
-				t.Errorf("the last lesson weighs %v; the standing is %+v", last, w.f.Standing())
+				t.Errorf("the last lesson weighs %v; the standing is %+v", last, w.f.Line().Standing())
 			}
 			o.Learner.Kind = model.KindPassiveAggressive
-			w.apply(&Configured{At: w.moment(), Options: o})
-			if got := w.f.boldness(); got != 1 {
+			w.apply(&filter.Configured{At: w.moment(), Options: o})
+			if got := w.f.Boldness(); got != 1 {
 				t.Errorf("another learner's lessons weigh %v", got)
 			}
 		})
@@ -330,7 +332,7 @@ func TestForgettingLeavesNoMessageAmongTheLabelledScores(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "words"))
 	base := store.NewState()
 	base.Labelled.Put(7, store.Scored{Score: 0.5, Label: model.Ordinary, Message: l.key})
-	if _, err := w.f.Rewrite(&ForgetRequested{Key: l.key}, pastFrom{w, base}); err != nil {
+	if _, err := past.Rewrite(w.f, &past.ForgetRequested{Key: l.key}, pastFrom{w, base}); err != nil {
 		t.Fatal(err)
 	}
 	st := w.f.State()

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -14,12 +15,12 @@ import (
 )
 
 // tell gives feedback on a message by its Message-ID, as a record of a topic does.
-func (w *world) tell(raw []byte, label model.Label, source store.Source) Result {
+func (w *world) tell(raw []byte, label model.Label, source store.Source) filter.Result {
 	w.t.Helper()
 	id := w.reader.Read(raw).MessageID
-	return w.apply(&Labelled{
+	return w.apply(&filter.Labelled{
 		Waits: true,
-		At:    w.moment(), ID: IDOf("<" + id + ">"), Label: label, Source: source,
+		At:    w.moment(), ID: filter.IDOf("<" + id + ">"), Label: label, Source: source,
 		Origin: store.Origin{Topic: "mail", Partition: 2, Offset: int64(len(w.journal)), Record: []byte(id)},
 	})
 }
@@ -30,7 +31,7 @@ func TestFeedbackBeforeItsMessageIsHeardAtItsArrivalInTheOrderGiven(t *testing.T
 	w.tell(raw, model.Important, store.SourceExplicit)
 	w.now = w.now.Add(time.Hour)
 	key := store.MessageKey(w.reader.Read(raw).Key)
-	w.apply(&Labelled{At: w.moment(), Waits: true, Message: key, Label: model.Ordinary, Source: store.SourceExplicit})
+	w.apply(&filter.Labelled{At: w.moment(), Waits: true, Message: key, Label: model.Ordinary, Source: store.SourceExplicit})
 	w.wantLessons("before the message")
 	if got := w.f.State().Early.Len(); got != 2 {
 		t.Fatalf("%d wait, want 2", got)
@@ -92,20 +93,20 @@ func TestFeedbackOnAKnownMessageIsAsStrongAsItsSource(t *testing.T) {
 func TestEarlyFeedbackExpiresByTheAccountsClockWithItsOrigin(t *testing.T) {
 	w := newWorld(t, testOptions())
 	raw := mail("late@x", "a@example.com", owner, "words")
-	record := bytes.Repeat([]byte("r"), MaxRecord+1)
-	origin := store.Origin{Topic: "in", Partition: 3, Offset: 77, Record: record[:MaxRecord]}
-	w.apply(&Labelled{At: w.moment(), Waits: true, ID: IDOf("late@x"), Label: model.Important, Source: store.SourceMark, Origin: origin})
+	record := bytes.Repeat([]byte("r"), filter.MaxRecord+1)
+	origin := store.Origin{Topic: "in", Partition: 3, Offset: 77, Record: record[:filter.MaxRecord]}
+	w.apply(&filter.Labelled{At: w.moment(), Waits: true, ID: filter.IDOf("late@x"), Label: model.Important, Source: store.SourceMark, Origin: origin})
 	long := origin
 	long.Record, long.Offset = record, 78
 	w.now = w.now.Add(time.Millisecond)
-	w.apply(&Labelled{At: w.moment(), Waits: true, ID: IDOf("late@x"), Label: model.Ordinary, Source: store.SourceExplicit, Origin: long})
+	w.apply(&filter.Labelled{At: w.moment(), Waits: true, ID: filter.IDOf("late@x"), Label: model.Ordinary, Source: store.SourceExplicit, Origin: long})
 
 	w.now = w.now.Add(7*24*time.Hour - 2*time.Millisecond)
-	if w.f.Due(w.moment()) {
+	if w.f.Waits.Due(w.moment()) {
 		t.Fatal("due before its time")
 	}
 	w.now = w.now.Add(time.Millisecond)
-	if !w.f.Due(w.moment()) {
+	if !w.f.Waits.Due(w.moment()) {
 		t.Fatal("not due at its time")
 	}
 	r := w.wait(0)
@@ -117,8 +118,8 @@ func TestEarlyFeedbackExpiresByTheAccountsClockWithItsOrigin(t *testing.T) {
 	w.now = w.now.Add(time.Millisecond)
 	_, r = w.deliver("INBOX", raw)
 	w.wantLessons("its message came too late")
-	if len(r.Expired) != 1 || !r.Expired[0].Feedback.Origin.Cut || !bytes.Equal(r.Expired[0].Feedback.Origin.Record, record[:MaxRecord]) {
-		t.Fatalf("expired %d bytes, cut %v; want the first %d", len(r.Expired[0].Feedback.Origin.Record), r.Expired[0].Feedback.Origin.Cut, MaxRecord)
+	if len(r.Expired) != 1 || !r.Expired[0].Feedback.Origin.Cut || !bytes.Equal(r.Expired[0].Feedback.Origin.Record, record[:filter.MaxRecord]) {
+		t.Fatalf("expired %d bytes, cut %v; want the first %d", len(r.Expired[0].Feedback.Origin.Record), r.Expired[0].Feedback.Origin.Cut, filter.MaxRecord)
 	}
 	if a := w.f.State().Account; a.EarlyNext != 2 {
 		t.Fatalf("the account counts %d that had to wait", a.EarlyNext)
@@ -191,7 +192,7 @@ func TestAMarkThatIsToldToBeTakenOffIsNeverSetAgain(t *testing.T) {
 			w.deliver("Junk", raw)
 			w.deliver("Keep", mail("other@x", "boss@example.com", owner, "urgent other"))
 			w.marks = nil
-			w.apply(&Labelled{At: w.moment(), Waits: true, Message: store.MessageKey(w.reader.Read(mail("other@x", "boss@example.com", owner, "urgent other")).Key),
+			w.apply(&filter.Labelled{At: w.moment(), Waits: true, Message: store.MessageKey(w.reader.Read(mail("other@x", "boss@example.com", owner, "urgent other")).Key),
 				Label: model.Ordinary, Source: store.SourceMark})
 			w.deliver("INBOX", append(mail("other@x", "boss@example.com", owner, "urgent other"), "a list footer\r\n"...))
 		}
@@ -203,17 +204,17 @@ func TestAMarkThatIsToldToBeTakenOffIsNeverSetAgain(t *testing.T) {
 
 func TestMalformedFeedbackIsAnErrorAndChangesNothing(t *testing.T) {
 	w := newWorld(t, testOptions())
-	for _, e := range []*Labelled{
+	for _, e := range []*filter.Labelled{
 		{Label: model.Important},
 		{ID: 1, Message: store.MessageKey{1}, Label: model.Important},
-		{ID: 1, Handed: &Arrived{}, Label: model.Important},
+		{ID: 1, Handed: &filter.Arrived{}, Label: model.Important},
 		{ID: 1},
 		{ID: 1, Label: 2},
 		{ID: 1, Label: model.Important, Source: store.SourceSilence},
 		{ID: 1, Label: model.Important, Source: store.SourceExplicit + 1},
 	} {
 		e.At, e.Waits = w.moment(), true
-		if r, err := w.f.Apply(e); !errors.Is(err, ErrBadEvent) || r.Changed {
+		if r, err := w.f.Apply(e); !errors.Is(err, filter.ErrBadEvent) || r.Changed {
 			t.Errorf("%+v gave %v, changed %v", e, err, r.Changed)
 		}
 	}
@@ -221,13 +222,13 @@ func TestMalformedFeedbackIsAnErrorAndChangesNothing(t *testing.T) {
 
 func TestIDOfIsTheIDUnderWhichAMessageIsKnown(t *testing.T) {
 	w := newWorld(t, testOptions())
-	want := NewMeta(w.reader.Read(mail("some.id@host.example", "a@example.com", owner, "x"))).ID
+	want := filter.NewMeta(w.reader.Read(mail("some.id@host.example", "a@example.com", owner, "x"))).ID
 	for _, s := range []string{"some.id@host.example", "<some.id@host.example>", "  < some.id@host.example >\t"} {
-		if got := IDOf(s); got != want || got == 0 {
+		if got := filter.IDOf(s); got != want || got == 0 {
 			t.Errorf("%q is %d, want %d", s, got, want)
 		}
 	}
-	if IDOf("") != 0 || IDOf("<>") != 0 {
+	if filter.IDOf("") != 0 || filter.IDOf("<>") != 0 {
 		t.Error("no Message-ID has an ID")
 	}
 }

@@ -63,18 +63,7 @@ var tags = func() map[reflect.Type]byte {
 }()
 
 // Place names one copy of a message on a server.
-type Place struct {
-	Mailbox     string `cbor:"1,keyasint"`
-	UIDValidity uint32 `cbor:"2,keyasint,omitempty"`
-	UID         uint32 `cbor:"3,keyasint,omitempty"`
-}
-
-func (p Place) key() string { return store.PlaceKey(p.Mailbox, p.UID) }
-
-// PlaceOf converts the place of a source's event.
-func PlaceOf(p ingest.Place) Place {
-	return Place{Mailbox: p.Mailbox, UIDValidity: p.UIDValidity, UID: p.UID}
-}
+type Place = ingest.Place
 
 // Configured replaces the options. It is the first event of every account.
 type Configured struct {
@@ -139,18 +128,6 @@ type Reached struct {
 	BacklogBefore uint32 `cbor:"5,keyasint,omitempty"`
 }
 
-// Settled is the end of one attempt to carry out a mark intent.
-type Settled struct {
-	At      store.Moment       `cbor:"1,keyasint,omitempty"`
-	Ledger  uint64             `cbor:"2,keyasint"` // number of the ledger entry
-	Outcome ingest.MarkOutcome `cbor:"3,keyasint"`
-	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
-	// Cleared is where the mark was to be taken back; nil: it was to be set.
-	Cleared *Place `cbor:"5,keyasint,omitempty"`
-	// Copied is the copy that was asked for; see ingest.MarkResult.
-	Copied *store.Copied `cbor:"20,keyasint,omitempty"`
-}
-
 // Paused switches the account off: until Resumed it takes no event but Configured
 // and Resumed.
 type Paused struct {
@@ -174,10 +151,21 @@ type Restored struct {
 }
 
 func (e *Ticked) apply(f *Filter, r *Result) error {
-	if !f.Due(e.At) {
+	if !f.Waits.Due(e.At) {
 		return nil
 	}
-	return f.advance(e.At, r)
+	return f.Teacher.advance(e.At, r)
+}
+
+// Brought returns the message that an event brought, if it brought one; nil otherwise.
+func Brought(e Event) *Arrived {
+	switch e := e.(type) {
+	case *Arrived:
+		return e
+	case *Labelled:
+		return e.Handed
+	}
+	return nil
 }
 
 // ErrBadEvent is wrapped by every error of Decode.

@@ -56,8 +56,8 @@ func everyEvent() []tagged {
 	return []tagged{
 		{1, &Configured{At: 1, Options: DefaultOptions()}},
 		{2, &Opened{At: 2, Mailbox: "INBOX", UIDValidity: 3, Role: ingest.RoleInbox}},
-		{3, &Arrived{At: 3, Place: Place{"INBOX", 3, 4}, Flags: []string{`\seen`}, Meta: Meta{ID: 5, From: 6}}},
-		{4, &Flagged{At: 4, Place: Place{"INBOX", 3, 4}, Flags: []string{`\flagged`}}},
+		{3, &Arrived{At: 3, Place: Place{Mailbox: "INBOX", UIDValidity: 3, UID: 4}, Flags: []string{`\seen`}, Meta: Meta{ID: 5, From: 6}}},
+		{4, &Flagged{At: 4, Place: Place{Mailbox: "INBOX", UIDValidity: 3, UID: 4}, Flags: []string{`\flagged`}}},
 		{5, &Vanished{At: 5, Mailbox: "INBOX", UIDValidity: 3, UIDs: []uint32{1, 2}}},
 		{6, &Reached{Mailbox: "INBOX", UIDValidity: 3, UIDNext: 9, HighestModSeq: 77}},
 		{7, &Settled{At: 6, Ledger: 1, Outcome: ingest.MarkDone, Flags: []string{"$important"}}},

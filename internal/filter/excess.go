@@ -30,7 +30,7 @@ const (
 // raised returns a cut, which was fitted to the labelled scores, with its lines moved up for
 // the excess. That is the share of messages called important of late less the share of the
 // labelled scores above the fitted threshold; below 0 it counts as 0.
-func (f *Filter) raised(c cut) cut {
+func (f *Line) raised(c cut) cut {
 	labelled := f.labelled.sorted
 	if f.st.Account.CallsSince == 0 || len(labelled) == 0 {
 		return c
@@ -44,17 +44,17 @@ func (f *Filter) raised(c cut) cut {
 // noteCall counts a decision that was made by score, at the account's clock, in the share
 // called important. Decisions by rules, and those made before enough was learnt, say nothing
 // of the threshold and do not count.
-func (f *Filter) noteCall(d *Decision) {
-	if counted(d.Reason) {
+func (f *Line) noteCall(d *Decision) {
+	if Counted(d.Reason) {
 		f.call(f.st.Account.Clock, d.Above)
 	}
 }
 
-// counted reports whether a decision with that reason is a call that counts.
-func counted(r store.Reason) bool { return r != store.ReasonRule && r != store.ReasonTooFewLabels }
+// Counted reports whether a decision with that reason is a call that counts.
+func Counted(r store.Reason) bool { return r != store.ReasonRule && r != store.ReasonTooFewLabels }
 
 // call counts one message that was called important, or was not, at a moment.
-func (f *Filter) call(at store.Moment, important bool) {
+func (f *Line) call(at store.Moment, important bool) {
 	a := &f.st.Account
 	if at >= a.CallsSince.Add(excessDelay) {
 		// The calls of the last hour, as many times their mean.
@@ -74,27 +74,27 @@ func (f *Filter) call(at store.Moment, important bool) {
 // countCalls counts the calls anew after lessons were taken back: those of earlier messages as
 // they were made, and those since as they would have been made. The lessons that are gone may
 // have called much important, and the threshold would stay up for the next messages.
-func (f *Filter) countCalls(calls []scoredCall) {
+func (f *Line) countCalls(calls []Call) {
 	a := &f.st.Account
 	a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant = 0, 0, 0, 0
 	f.stale = true
 	for _, c := range calls {
 		switch {
-		case !c.since:
-			f.call(c.at, c.above)
-		case f.known():
-			f.call(c.at, f.above(f.fitted(), c.score))
+		case !c.Since:
+			f.call(c.At, c.Above)
+		case f.Trained():
+			f.call(c.At, f.above(f.fitted(), c.Score))
 		}
 	}
 }
 
-// scoredCall is a message that counts as a call. since: it came since lessons were taken back,
+// Call is a message that counts as a call. Since: it came since lessons were taken back,
 // and without them its score would have been this.
-type scoredCall struct {
-	at    store.Moment
-	above bool
-	since bool
-	score float64
+type Call struct {
+	At    store.Moment
+	Above bool
+	Since bool
+	Score float64
 }
 
 // faded returns what is left of the weight of the calls before n others.

@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -13,24 +12,18 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// labelledFilter returns a filter whose window has labelled scores, some of them important.
-func labelledFilter(t *testing.T, o Options, important, ordinary int) *Filter {
-	t.Helper()
-	f, err := New(store.NewState(), Memory{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Threshold = DefaultOptions().Threshold
-	if _, err := f.Apply(&Configured{Options: o}); err != nil {
-		t.Fatal(err)
-	}
+// labelledLine returns a filter whose window has labelled scores, some of them important.
+func labelledLine(important, ordinary int) *Line {
+	o := DefaultOptions()
+	f := &Line{opts: &o, st: store.NewState()}
+	f.gather()
 	rng := rand.New(rand.NewPCG(21, 22))
 	for i := range important + ordinary {
 		l := store.Lesson{Message: store.MessageKey{byte(i), byte(i >> 8), 1}, Label: model.Ordinary, Judged: rng.NormFloat64() - 1}
 		if i < important {
 			l.Label, l.Judged = model.Important, rng.NormFloat64()+1
 		}
-		f.score(&l)
+		f.Hear(&l)
 	}
 	return f
 }
@@ -40,7 +33,7 @@ func labelledFilter(t *testing.T, o Options, important, ordinary int) *Filter {
 func TestTheShareCalledIsAMeanThatFades(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		f := labelledFilter(t, testOptions(), 10, 30)
+		f := labelledLine(10, 30)
 		type hour struct{ calls, important float64 }
 		var hours []hour
 		var begun, now time.Duration
@@ -81,7 +74,7 @@ func TestTheShareCalledIsAMeanThatFades(t *testing.T) {
 // nothing of it, and for what comes later. With less called important than before, the
 // threshold stays where it was fitted.
 func TestMailInBulkIsJudgedByOneThreshold(t *testing.T) {
-	f := labelledFilter(t, testOptions(), 100, 300)
+	f := labelledLine(100, 300)
 	at := time.Unix(1e9, 0)
 	call := func(after time.Duration, above bool) float64 {
 		f.st.Account.Clock = store.MomentOf(at.Add(after))
@@ -118,7 +111,7 @@ func TestMailInBulkIsJudgedByOneThreshold(t *testing.T) {
 // TestOnlyScoresMoveTheThreshold: rules and decisions for want of labels don't; a budget and
 // costs have thresholds of their own; another learner begins anew.
 func TestOnlyScoresMoveTheThreshold(t *testing.T) {
-	f := labelledFilter(t, testOptions(), 100, 300)
+	f := labelledLine(100, 300)
 	hour := 0
 	call := func(d Decision) {
 		hour++
@@ -153,59 +146,8 @@ func TestOnlyScoresMoveTheThreshold(t *testing.T) {
 			t.Errorf("%s: a score below the threshold of %s counts as above it", other.Mode, ModeAuto)
 		}
 	}
-	beginAnew(f.st)
+	BeginAnew(f.st)
 	if a := f.st.Account; a.CalledShare != 0 || a.CallsSince != 0 || a.Calls != 0 || a.CallsImportant != 0 {
 		t.Errorf("another learner keeps %v, %v, %v, %v", a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
-	}
-}
-
-// TestAnUndoBringsBackTheThreshold: labels that are taken back have called much important, and
-// the threshold rose. It becomes that of a twin that never heard of them.
-func TestAnUndoBringsBackTheThreshold(t *testing.T) {
-	o := labelledAtOnce()
-	o.Threshold = Threshold{Mode: ModeAuto}
-	all, twin := newWorld(t, o), newWorld(t, o)
-	deliver := func(w *world, name string, i int, words string) letter {
-		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("%s%d@x", name, i), fmt.Sprintf("p%d@example.com", i%9), owner, fmt.Sprintf("%s %d", words, i)))
-		return l
-	}
-	for i := range 40 {
-		label, words := model.Ordinary, "newsletter"
-		if i%8 == 0 {
-			label, words = model.Important, "urgent"
-		}
-		for _, w := range []*world{all, twin} {
-			w.now = w.now.Add(time.Hour)
-			l := deliver(w, "m", i, words)
-			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
-		}
-	}
-	since := all.moment() + 1
-	for i := range 90 { // a program gone wild stars all newsletters
-		for _, w := range []*world{all, twin} {
-			w.now = w.now.Add(2 * time.Hour)
-			l := deliver(w, "w", i, "newsletter")
-			if w == all {
-				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
-			}
-		}
-	}
-	if share := all.f.State().Account.CalledShare; share < 0.5 {
-		t.Fatalf("a share of %v is called important; it must be most for this test to mean anything", share)
-	}
-	all.rewrite(&UnlearnRequested{At: all.moment(), Since: since})
-	calls := func(w *world) string {
-		a := w.f.State().Account
-		return fmt.Sprint(w.f.Counts().Threshold, a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
-	}
-	if got, want := calls(all), calls(twin); got != want {
-		t.Errorf("threshold and calls are %s, want %s", got, want)
-	}
-	again, err := New(all.f.State(), all.features)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := again.Counts().Threshold; got != all.f.Counts().Threshold {
-		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Counts().Threshold)
 	}
 }

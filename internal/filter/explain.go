@@ -51,9 +51,12 @@ type Explanation struct {
 	Parts []Contribution
 }
 
+// Explainer takes scores apart.
+type Explainer struct{ *parts }
+
 // Explain takes the score of a known message apart, with the weights as they
 // are now. No flip has a feature that unspoken, if it is there, says is no reason to a person.
-func (f *Filter) Explain(k store.MessageKey, unspoken Unspoken) (Explanation, error) {
+func (f *Explainer) Explain(k store.MessageKey, unspoken Unspoken) (Explanation, error) {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	if !ok {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, store.ErrNotFound)
@@ -62,9 +65,9 @@ func (f *Filter) Explain(k store.MessageKey, unspoken Unspoken) (Explanation, er
 	if err != nil {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
 	}
-	_, row, _ := f.find(k)
+	_, row, _ := f.learning.find(k)
 	ex := f.explain(x, m.Vouched, float64(row.Alpha*float64(row.Label)), unspoken)
-	ex.Message, ex.RuleThen = m, f.rules.byIndex(m.Rule)
+	ex.Message, ex.RuleThen = m, f.learning.rules.byIndex(m.Rule)
 	if m.Own {
 		ex.Corrections = nil
 	}
@@ -74,32 +77,32 @@ func (f *Filter) Explain(k store.MessageKey, unspoken Unspoken) (Explanation, er
 
 // Alone returns what each feature weighs: by itself, where a kernel learner gives it
 // another weight in each message. The caller must not change it.
-func (f *Filter) Alone() *model.Weights { return f.learner.alone() }
+func (f *Explainer) Alone() *model.Weights { return f.learning.learner.alone() }
 
 // Size counts what is learnt.
-func (f *Filter) Size() Size { return f.learner.size() }
+func (f *Explainer) Size() Size { return f.learning.learner.size() }
 
 // Score scores any features with the weights as they are now.
-func (f *Filter) Score(x *featurize.Features) float64 { return f.learner.Score(x.Vector()) }
+func (f *Explainer) Score(x *featurize.Features) float64 { return f.learning.learner.Score(x.Vector()) }
 
 // ScoreOf scores any vector likewise.
-func (f *Filter) ScoreOf(x model.Vector) float64 { return f.learner.Score(x) }
+func (f *Explainer) ScoreOf(x model.Vector) float64 { return f.learning.learner.Score(x) }
 
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.
-func (f *Filter) ExplainFeatures(x *featurize.Features, vouched bool, unspoken Unspoken) Explanation {
+func (f *Explainer) ExplainFeatures(x *featurize.Features, vouched bool, unspoken Unspoken) Explanation {
 	return f.explain(x, vouched, 0, unspoken)
 }
 
 // Parts are those of Explanation alone, which take a small part of its time.
-func (f *Filter) Parts(x *featurize.Features) []Contribution {
-	return f.parts(f.learner.weigh(x.Vector), x)
+func (f *Explainer) Parts(x *featurize.Features) []Contribution {
+	return f.contributions(f.learning.learner.weigh(x.Vector), x)
 }
 
 // Strongest returns the first of Parts, n at most, in less time.
-func (f *Filter) Strongest(x *featurize.Features, n int) []Contribution {
+func (f *Explainer) Strongest(x *featurize.Features, n int) []Contribution {
 	best := make([]Contribution, 0, n+1)
-	for c := range contributions(f.learner.weigh(x.Vector), x) {
+	for c := range contributions(f.learning.learner.weigh(x.Vector), x) {
 		if len(best) == n && (n == 0 || strength(c, best[n-1]) > 0) {
 			continue
 		}
@@ -110,8 +113,8 @@ func (f *Filter) Strongest(x *featurize.Features, n int) []Contribution {
 	return best
 }
 
-// parts takes a score apart by weights under which the features add up to it.
-func (f *Filter) parts(by apart, x *featurize.Features) []Contribution {
+// contributions takes a score apart by weights under which the features add up to it.
+func (f *Explainer) contributions(by apart, x *featurize.Features) []Contribution {
 	parts := slices.AppendSeq(make([]Contribution, 0, x.Len()+1), contributions(by, x))
 	slices.SortFunc(parts, strength)
 	return parts
@@ -138,25 +141,25 @@ func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
 	}
 }
 
-func (f *Filter) explain(x *featurize.Features, vouched bool, lesson float64, unspoken Unspoken) Explanation {
+func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64, unspoken Unspoken) Explanation {
 	ex := Explanation{Features: x}
-	c := f.fitted()
+	c := f.line.fitted()
 	ex.Cut.Threshold, ex.Cut.Low = c.Threshold, c.Low
 	vector := x.Vector()
-	ex.Score = f.learner.Score(vector)
-	by := f.learner.weigh(func() model.Vector { return vector })
-	ex.Parts = f.parts(by, x)
+	ex.Score = f.learning.learner.Score(vector)
+	by := f.learning.learner.weigh(func() model.Vector { return vector })
+	ex.Parts = f.contributions(by, x)
 	ex.Outcome = store.DecidedUnsure
-	if f.known() {
+	if f.line.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
 		var skip map[model.Index]bool
 		if unspoken != nil {
 			skip = unspoken(x)
 		}
-		ex.Flips = flips(vector, by.weights, f.learner.Score, c, skip)
+		ex.Flips = flips(vector, by.weights, f.learning.learner.Score, c, skip)
 	}
 	ex.Corrections = f.corrections(vector, lesson, c)
-	if rule, ok := f.rules.Match(x, vouched); ok {
+	if rule, ok := f.learning.rules.Match(x, vouched); ok {
 		ex.Rule, ex.Outcome, ex.Flips = &rule, rule.outcome(), nil
 		for i := range ex.Corrections {
 			ex.Corrections[i].Outcome = ex.Outcome

@@ -7,9 +7,16 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
+
+// Voice hears what the owner says with flags, in words, and by reading.
+type Voice struct{ *parts }
+
+// moves hears what the owner says by moving mail, and with letters.
+type moves struct{ *parts }
 
 // Another program that sets the mark is known by its companion keyword, or by its pace: it
 // marks what nobody opened within machinePace of the arrival, time and again. Each such mark
@@ -34,25 +41,22 @@ func (e *Flagged) apply(f *Filter, r *Result) error {
 	if !ok || box.UIDValidity != e.Place.UIDValidity {
 		return nil // of a mailbox that exists no more
 	}
-	p, ok := f.st.Places.Get(e.Place.key())
-	if !ok || equal(p.Flags, e.Flags) {
+	p, ok := f.ledger.Places.Get(e.Place)
+	if !ok || slices.Equal(p.Flags, e.Flags) {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	return f.reflag(e.Place, p, e.Flags, mannerOf(e.Place, e.Away, e.ModSeq), r)
+	return f.Voice.reflag(e.Place, p, e.Flags, mannerOf(e.Place, e.Away, e.ModSeq), r)
 }
 
 // reflag notes the flags that a place has now and heeds what they say.
-func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner, r *Result) error {
-	old := minus(p.Flags, f.ledger.takenBack(p, minus(p.Flags, flags)))
-	p.Flags, p.Own = flags, common(p.Own, flags)
-	f.putPlace(place, p)
+func (f *Voice) reflag(place Place, p store.Place, flags []string, with manner, r *Result) error {
+	old := f.ledger.Reflag(place, p, flags)
 	if p.Letter != 0 {
-		return f.hearAnswer(p.Letter, f.st.Account.Clock, with, r)
+		return f.moves.hearAnswer(p.Letter, f.st.Account.Clock, with, r)
 	}
-	f.ledger.conclude(p.Message, store.MarkUndone)
 	mk := string(p.Message[:])
 	m, ok := f.st.Messages.Get(mk)
 	if !ok {
@@ -66,8 +70,8 @@ func (f *Filter) reflag(place Place, p store.Place, flags []string, with manner,
 		return err
 	}
 	if owner {
-		f.noteActivity()
-		f.noteUnheard(&m, old, flags)
+		f.Teacher.noteActivity()
+		f.Teacher.noteUnheard(&m, old, flags)
 	}
 	f.st.Messages.Put(mk, m)
 	return nil
@@ -96,27 +100,27 @@ func (s *said) strength() store.Source {
 // message k: the strongest thing that the owner said, if anything. arrives: the
 // place is new. It reports whether any of the change is the owner's doing. The
 // caller puts m.
-func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
+func (f *Voice) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
 		if what = with.trust.weigh(what); what.source.Outranks(best.source) {
 			best = what
 		}
 	}
-	came, gone := minus(now, old), minus(old, now)
-	if !arrives {
-		f.noteTwin(k, place, came)
+	came, gone := ingest.WithoutFlags(now, old), ingest.WithoutFlags(old, now)
+	if !arrives && slices.ContainsFunc(came, ingest.IsCompanion) {
+		f.ledger.Whose.NoteTwin(k, place, came)
 	}
 	for _, flag := range came {
 		if ingest.IsCompanion(flag) {
 			continue // a program's, of which the owner knows nothing
 		}
-		if f.opts.isMark(flag) && !arrives && f.putBack(k, m, place, flag) {
+		if f.ledger.IsMark(flag) && !arrives && f.putBack(k, m, place, flag) {
 			owner = true
 			continue
 		}
-		if !f.opts.isMark(flag) && !f.ledger.awaits(k, place, flag) {
-			if what := f.meaningAt(k, m, place, flag, now); what.label != model.Ordinary || !f.ledger.isCopy(k, place) {
+		if !f.ledger.IsMark(flag) && !f.ledger.Whose.Awaits(k, place, flag) {
+			if what := f.meaningAt(k, m, place, flag, now); what.label != model.Ordinary || !f.ledger.Copies.Is(k, place) {
 				say(what) // that a copy of ours is junk, or deleted, says nothing of the message
 			}
 		} else if f.ownersMark(k, m, place, flag, came, now, arrives, with, r) {
@@ -138,10 +142,10 @@ func (f *Filter) heed(k store.MessageKey, m *store.Message, place Place, old, no
 }
 
 // rememberHeard notes in m what its flags have said by now.
-func (f *Filter) rememberHeard(m *store.Message, now, gone []string) {
-	heard := minus(m.Heard, gone)
+func (f *Voice) rememberHeard(m *store.Message, now, gone []string) {
+	heard := ingest.WithoutFlags(m.Heard, gone)
 	for _, flag := range now {
-		if f.opts.isMark(flag) || flag != `\deleted` && meaning(flag, now).label != 0 {
+		if f.ledger.IsMark(flag) || flag != `\deleted` && meaning(flag, now).label != 0 {
 			heard = append(heard, flag)
 		}
 	}
@@ -155,21 +159,21 @@ func (f *Filter) rememberHeard(m *store.Message, now, gone []string) {
 // With a companion keyword that is known: whoever takes a mark off leaves the
 // companion. Without one, whatever else changed at the same time speaks against the
 // owner. If it was the owner after all, a lesson is lost, and nothing else.
-func (f *Filter) replaced(came, gone, old []string) bool {
+func (f *Voice) replaced(came, gone, old []string) bool {
 	if slices.ContainsFunc(old, ingest.IsCompanion) {
 		return slices.ContainsFunc(gone, ingest.IsCompanion)
 	}
-	return len(came) > 0 || slices.ContainsFunc(gone, func(flag string) bool { return !f.opts.isMark(flag) })
+	return len(came) > 0 || slices.ContainsFunc(gone, func(flag string) bool { return !f.ledger.IsMark(flag) })
 }
 
 // meaningAt is meaning for a flag that a copy of m has now. Where another copy is
 // known that we did not make, \Deleted says that only this one goes. Where none is, the
 // message may have been copied to a mailbox that was not looked into since. Where
 // mailboxes are labels it says that the message is archived.
-func (f *Filter) meaningAt(k store.MessageKey, m *store.Message, place Place, flag string, now []string) said {
+func (f *Voice) meaningAt(k store.MessageKey, m *store.Message, place Place, flag string, now []string) said {
 	what := meaning(flag, now)
 	if flag == `\deleted` && what.label != 0 {
-		if m.Copies > 1+f.ledger.copiesMade(k) || f.isLabel(place.Mailbox) {
+		if m.Copies > 1+f.ledger.Copies.InSight(k) || f.ledger.Places.IsLabel(place.Mailbox) {
 			return said{}
 		}
 		what.after = f.opts.Elsewhere
@@ -202,16 +206,16 @@ func meaning(flag string, now []string) said {
 
 // ownersMark reports whether a mark that has just appeared among the flags of a
 // message, with all that came, is the owner's: neither ours nor another program's.
-func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, came, now []string, arrives bool, with manner, r *Result) bool {
-	whose := f.ledger.appeared(k, place, flag, arrives)
-	if whose == markNotOurs && f.mirrored(k, place, came) {
+func (f *Voice) ownersMark(k store.MessageKey, m *store.Message, place Place, flag string, came, now []string, arrives bool, with manner, r *Result) bool {
+	whose := f.ledger.Whose.Appeared(k, place, flag, arrives)
+	if whose == ledger.NotOurs && f.ledger.Whose.Mirrored(k, place, came) {
 		return false
 	}
 	// Our mark that another label tells of is no less ours there.
-	if whose != markSet && !arrives && (whose == markNotOurs || !f.isLabel(place.Mailbox)) {
-		f.noteOwn(k, place, flag)
+	if whose != ledger.SetHere && !arrives && (whose == ledger.NotOurs || !f.ledger.Places.IsLabel(place.Mailbox)) {
+		f.ledger.Whose.NoteOwn(k, place, flag)
 	}
-	if whose != markNotOurs {
+	if whose != ledger.NotOurs {
 		return false
 	}
 	a := &f.st.Account
@@ -231,7 +235,7 @@ func (f *Filter) ownersMark(k store.MessageKey, m *store.Message, place Place, f
 
 // atMachinePace reports whether a mark that was just seen on m, with those flags now, must be
 // another program's by all that is known of its pace, and notes the pace of this one.
-func (f *Filter) atMachinePace(m *store.Message, now []string, with manner) bool {
+func (f *Voice) atMachinePace(m *store.Message, now []string, with manner) bool {
 	a := &f.st.Account
 	quick := !ingest.HasFlag(now, `\Seen`) && a.Clock <= m.Arrived.Add(machinePace)
 	if a.Clock > a.HastyAt.Add(strangerMemory) {
@@ -248,7 +252,7 @@ func (f *Filter) atMachinePace(m *store.Message, now []string, with manner) bool
 }
 
 // programKnown reports whether another program that sets the mark is known by its pace.
-func (f *Filter) programKnown() bool { return f.st.Account.Hasty >= manyHasty }
+func (f *Voice) programKnown() bool { return f.st.Account.Hasty >= manyHasty }
 
 // withdraw takes back a pending label that this said: the owner did it and undid it
 // within the settle window. It reports whether there was one.
@@ -262,23 +266,23 @@ func withdraw(m *store.Message, what said) bool {
 
 // moved draws the lesson from a known message that appears, as e, in a folder of
 // another role. fresh: only now it is decided.
-func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, fresh bool, r *Result) error {
+func (f *moves) moved(k store.MessageKey, m *store.Message, from, to ingest.Role, e *Arrived, fresh bool, r *Result) error {
 	var what said
 	aside := said{label: model.Ordinary, source: store.SourceMoved}
 	switch {
 	case to == ingest.RoleTrash || to == ingest.RoleJunk:
 	case from == ingest.RoleTrash, to == ingest.RoleInbox && from != to:
 		// It lies where it was.
-		if what, _ = f.unsay(k, m, aside); from != ingest.RoleJunk && what.label == 0 {
-			what, _ = f.unsay(k, m, said{label: model.Important, source: store.SourceMoved})
+		if what, _ = f.Voice.unsay(k, m, aside); from != ingest.RoleJunk && what.label == 0 {
+			what, _ = f.Voice.unsay(k, m, said{label: model.Important, source: store.SourceMoved})
 		}
 	default:
 		withdraw(m, aside) // it is not thrown away: a copy of it is here
 	}
-	gone, stands := f.ledger.copyState(k, f.opts.Elsewhere+f.opts.Settle)
+	gone, stands := f.ledger.Copies.Standing(k, f.opts.Elsewhere+f.opts.Settle)
 	switch {
 	case from == to:
-	case (to == ingest.RoleTrash || to == ingest.RoleJunk) && gone && f.liesElsewhere(k, e.Place):
+	case (to == ingest.RoleTrash || to == ingest.RoleJunk) && gone && f.ledger.Copies.Elsewhere(k, e.Place) != (Place{}):
 		// The owner threw away the copy that we had made.
 		m.Role = uint8(from)
 	case to == ingest.RoleTrash && from == ingest.RoleJunk:
@@ -290,7 +294,7 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 			what = said{label: model.Ordinary, source: store.SourceMoved}
 		}
 	case to == ingest.RoleImportant && f.byServer(m, e):
-	case to == ingest.RoleImportant && slices.ContainsFunc(e.Flags, ingest.IsCompanion) && !f.ledger.marked(k):
+	case to == ingest.RoleImportant && slices.ContainsFunc(e.Flags, ingest.IsCompanion) && !f.ledger.Entries.Marked(k):
 		// Another hinged's mark is on it, so it may be its copy, too.
 	case to == ingest.RoleImportant:
 		what = said{label: model.Important, source: store.SourceMoved, over: notJunk.over}
@@ -305,42 +309,36 @@ func (f *Filter) moved(k store.MessageKey, m *store.Message, from, to ingest.Rol
 	if what.label == model.Ordinary && stands {
 		what.after = f.opts.Elsewhere // it may be the copy that went; see copyVanished
 	}
-	return f.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
+	return f.Voice.label(k, m, what, mannerOf(e.Place, e.Away, e.ModSeq), r)
 }
 
 // archives reports whether what lies in a mailbox was put aside there.
-func (f *Filter) archives(mailbox string) bool {
-	return f.role(mailbox) == ingest.RoleArchive && !f.isLabel(mailbox)
+func (f *moves) archives(mailbox string) bool {
+	return f.ledger.Places.Role(mailbox) == ingest.RoleArchive && !f.ledger.Places.IsLabel(mailbox)
 }
 
 // filed reports whether the owner puts a message into a folder of their own, as what they want
 // to find again: they have read it, and nothing else has been said of it.
-func (f *Filter) filed(e *Arrived) bool {
-	return ingest.HasFlag(e.Flags, `\Seen`) && !f.isLabel(e.Place.Mailbox) && !slices.ContainsFunc(e.Flags, func(flag string) bool {
-		return ingest.IsCompanion(flag) || f.opts.isMark(flag) || meaning(flag, nil).label != 0
+func (f *moves) filed(e *Arrived) bool {
+	return ingest.HasFlag(e.Flags, `\Seen`) && !f.ledger.Places.IsLabel(e.Place.Mailbox) && !slices.ContainsFunc(e.Flags, func(flag string) bool {
+		return ingest.IsCompanion(flag) || f.ledger.IsMark(flag) || meaning(flag, nil).label != 0
 	})
 }
 
 // starred reports whether flags say that the owner wants a message, as a star does that is no
 // mark of ours. Putting it aside unread takes nothing back.
-func (f *Filter) starred(flags []string) bool {
+func (f *moves) starred(flags []string) bool {
 	return slices.ContainsFunc(flags, func(flag string) bool {
-		return !f.opts.isMark(flag) && meaning(flag, nil).label == model.Important
+		return !f.ledger.IsMark(flag) && meaning(flag, nil).label == model.Important
 	})
-}
-
-// isLabel reports whether a mailbox is one label of several that a message may have.
-func (f *Filter) isLabel(mailbox string) bool {
-	box, _ := f.st.Boxes.Get(mailbox)
-	return box.Labels
 }
 
 // byServer reports whether a message that has appeared, as e, in the mailbox of important
 // mail may have been put there by the server. Gmail does so with what it finds important
 // as it arrives, so that only what is put there later, and before our eyes, is the owner's
 // word. We may look into that mailbox late, and then the owner may have read it.
-func (f *Filter) byServer(m *store.Message, e *Arrived) bool {
-	if !f.isLabel(e.Place.Mailbox) {
+func (f *moves) byServer(m *store.Message, e *Arrived) bool {
+	if !f.ledger.Places.IsLabel(e.Place.Mailbox) {
 		return false
 	}
 	return e.Away || f.st.Account.Clock <= m.Arrived.Add(serverWindow+f.opts.Elsewhere)
@@ -348,8 +346,8 @@ func (f *Filter) byServer(m *store.Message, e *Arrived) bool {
 
 // rescued is what the owner says with a message that comes out of Junk. One that was
 // delivered there is wanted. One that the owner put there is where it was.
-func (f *Filter) rescued(k store.MessageKey, m *store.Message, fresh bool) said {
-	what, was := f.unsay(k, m, said{label: model.Ordinary, source: store.SourceJunk})
+func (f *moves) rescued(k store.MessageKey, m *store.Message, fresh bool) said {
+	what, was := f.Voice.unsay(k, m, said{label: model.Ordinary, source: store.SourceJunk})
 	if fresh && !was {
 		return notJunk
 	}
@@ -360,16 +358,16 @@ func (f *Filter) rescued(k store.MessageKey, m *store.Message, fresh bool) said 
 // watched by two connections: a message that went to Junk and back at once may be seen
 // back in INBOX first, and in Junk after that. When it leaves Junk it lies where it was
 // all the time, and nothing was said.
-func (f *Filter) leftJunk(k store.MessageKey, mailbox string) {
+func (f *moves) leftJunk(k store.MessageKey, mailbox string) {
 	m, ok := f.st.Messages.Get(string(k[:]))
-	if !ok || m.Copies == 0 || f.role(mailbox) != ingest.RoleJunk || ingest.Role(m.Role) != ingest.RoleJunk {
+	if !ok || m.Copies == 0 || f.ledger.Places.Role(mailbox) != ingest.RoleJunk || ingest.Role(m.Role) != ingest.RoleJunk {
 		return
 	}
 	if !withdraw(&m, said{label: model.Ordinary, source: store.SourceJunk}) {
 		return // it was junk for longer; when it is seen elsewhere that is a move
 	}
-	for where := range f.placesOf(k) {
-		m.Role = uint8(f.role(where))
+	for at := range f.ledger.Places.Of(k) {
+		m.Role = uint8(f.ledger.Places.Role(at.Mailbox))
 	}
 	f.st.Messages.Put(string(k[:]), m)
 }
@@ -379,10 +377,10 @@ func (f *Filter) leftJunk(k store.MessageKey, mailbox string) {
 // copy to turn up.
 func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error {
 	k := p.Message
-	if e.Unclear || ingest.HasFlag(p.Flags, `\Seen`) || Excluded(f.role(e.Mailbox)) || f.isLabel(e.Mailbox) || f.ledger.isCopy(k, place) {
+	if e.Unclear || ingest.HasFlag(p.Flags, `\Seen`) || ledger.Excluded(f.ledger.Places.Role(e.Mailbox)) || f.ledger.Places.IsLabel(e.Mailbox) || f.ledger.Copies.Is(k, place) {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	m, known := f.st.Messages.Get(string(k[:]))
@@ -390,30 +388,29 @@ func (e *Vanished) hear(f *Filter, p store.Place, place Place, r *Result) error 
 	if !known || m.Copies > 0 || m.Pending.Back || m.Pending.Label == what.label {
 		return nil
 	}
-	err := f.label(k, &m, what, manner{}, r)
+	err := f.Voice.label(k, &m, what, manner{}, r)
 	f.st.Messages.Put(string(k[:]), m)
 	return err
 }
 
-// minus returns what of canonical flags a is not in b.
-func minus(a, b []string) []string {
-	var out []string
-	for _, flag := range a {
-		if !ingest.HasFlag(b, flag) {
-			out = append(out, flag)
-		}
+// copyVanished hears that message k is gone from a place. If that was a copy of ours, the owner
+// has deleted or moved it, which says nothing of the message: it may have been seen in Trash or
+// Junk before.
+func (f *moves) copyVanished(k store.MessageKey, place Place, at store.Moment, r *Result) error {
+	if !f.ledger.Copies.Is(k, place) {
+		return nil
 	}
-	return out
-}
-
-func equal(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
+	if err := f.Teacher.advance(at, r); err != nil {
+		return err
 	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
+	f.ledger.Copies.Vanished(k, place)
+	m, known := f.st.Messages.Get(string(k[:]))
+	if p := m.Pending; !known || p.Label != model.Ordinary || p.Source != store.SourceMoved && p.Source != store.SourceJunk {
+		return nil
 	}
-	return true
+	if at := f.ledger.Copies.Elsewhere(k, place); at != (Place{}) {
+		m.Pending, m.Role = store.Pending{}, uint8(f.ledger.Places.Role(at.Mailbox))
+		f.st.Messages.Put(string(k[:]), m)
+	}
+	return nil
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -183,7 +184,7 @@ func TestACleanUpTeachesNothing(t *testing.T) {
 					other, _ := w.deliver("INBOX", mail("other@x", "a@example.com", owner, "other words"))
 					w.flag(other, `\Flagged`)
 				}
-				w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$junk"}, Away: c.away})
+				w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$junk"}, Away: c.away})
 			}
 			w.wait(2 * time.Minute)
 			junk, stars := 0, 0

@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filter is the state machine of one account: an event comes in, the
-// state changes, decisions, lessons and marks come out. It is the only writer
-// of its account's state.
-//
-// State is a function of the events in their order and of nothing else. There
-// is no clock here (time comes with the events), no randomness, no I/O beyond
-// looking up a stored vector, and no order of a Go map in any result. So a
-// replay of the journal gives the same state, bit for bit, and live, replay and
-// evaluation are one piece of code.
-//
-// Data flow: Event → Apply → Result, which the caller commits together with
-// the state's changed rows before it acts on any of it.
-//
-// A Filter is not safe for concurrent use; one goroutine owns it.
 package filter
 
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/internal/zones"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -38,67 +24,75 @@ type Vectors interface {
 	Vector(key store.MessageKey, into model.Vector) (model.Vector, error)
 }
 
-// Filter is one account's state machine.
+// Filter is one account's state machine. It is made of parts, each of which knows one thing; an
+// event goes through those that it concerns.
 type Filter struct {
-	opts    Options
-	st      *store.State
-	vectors Vectors
-
-	// All below is derived from opts and st, and rebuilt by New.
-	freezer  *featurize.Featurizer
-	learner  Learner
-	rules    *RuleSet
-	zone     *time.Location
-	labelled *window
-	standing Standing
-	recent   *window
-	newest   newest // of recent; nil: not gathered
-	cut      cut
-	stale    bool // the windows changed since cut was fitted
-	settling settleQueue
-	places   map[string]int     // number of places, by mailbox
-	silences int                // messages whose silence is waited for
-	judged   Standing           // see Judgement
-	passed   int                // messages decided since the last one that was important
-	backs    []store.MessageKey // see TakenBack
-	waiting  settleQueue        // messages whose silence is waited for, by SilenceFrom
-	hours    settleQueue        // of store.QuietHours
-	days     settleQueue        // of store.QuietDays
-	lessons  lessonWindow
-	// messages are those whose vectors can be read, those of st; nil: all that vectors
-	// has.
-	messages *store.Table[store.Message]
-	scratch  model.Vector // see vector
-	// recalled are the vectors of the window that Recall keeps; nil: none. replaying is the
-	// one at hand otherwise.
-	recalled  map[store.MessageKey]*past
-	replaying past
-	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
-	rehearsed *linear
+	*parts
 	// passing is the room for the message that Classify looks at.
 	passing struct {
 		features featurize.Features
 		vector   model.Vector
 	}
-	oldest messageQueue // all messages, by Seq
-	// gone are those that the last event made the filter forget for their age or number.
-	gone   []store.MessageKey
-	ledger *ledger
-	early  earlyIndex
-	copies copyIndex
-	// latest are the features of the last decided arrival, so that a label that
-	// comes with it or right after it needs no look-up.
-	latest struct {
-		key      store.MessageKey
-		features *featurize.Features
-		past     *past // of features; nil: not made yet
-	}
 }
+
+// parts are what a Filter is made of. Each of them can reach the others.
+type parts struct {
+	opts      *Options
+	st        *store.State
+	vectors   Vectors
+	learning  *Learning      // what is learnt, and decides
+	line      *Line          // where the line is drawn
+	ledger    *ledger.Ledger // whose mark it is
+	followers []Follower     // see Follow
+
+	People    *People    // what is remembered of senders and threads
+	Messages  *Messages  // which messages are known
+	Status    *Status    // how good the decisions are, and what the owner should know
+	Explainer *Explainer // why a score is what it is
+	Waits     *Waits     // what waits for time to pass
+
+	Arrivals *Arrivals // a message comes
+	moves    *moves    // one is moved
+	Voice    *Voice    // what the owner says with that, and with flags
+	Teacher  *Teacher  // what of it is learnt, and when
+
+	freezer *featurize.Featurizer
+	zone    *time.Location
+}
+
+func newParts(st *store.State, v Vectors) *parts {
+	p := &parts{opts: new(Options), st: st, vectors: v}
+	p.learning = newLearning(p.opts, st, v)
+	p.line = p.learning.line
+	p.People, p.Messages, p.Status, p.Explainer, p.Waits = &People{parts: p}, &Messages{parts: p}, &Status{parts: p}, &Explainer{p}, &Waits{parts: p}
+	p.Arrivals, p.moves, p.Voice, p.Teacher = &Arrivals{p}, &moves{p}, &Voice{p}, &Teacher{p}
+	return p
+}
+
+// Follower hears, at its turn, what a filter decides and learns. See package past.
+type Follower interface {
+	// Decided hears a decision about a message with these features.
+	Decided(d *Decision, x *featurize.Features, vouched bool)
+	// Learnt hears a lesson, and whether a mark of ours is on the message, or was.
+	Learnt(l store.Lesson, marked bool)
+	// Overheard hears what the threshold alone did.
+	Overheard(l store.Lesson)
+	// Stood hears that the label of a message, which may have been provisional, is none any more.
+	Stood(k store.MessageKey)
+	// Ruled hears of other rules, and Primed of other weights to begin with.
+	Ruled(rules *RuleSet)
+	Primed(prior store.PackedVector)
+	// Forgotten hears of a message that the filter no longer remembers.
+	Forgotten(k store.MessageKey)
+}
+
+// Follow lets one more follower hear what comes.
+func (f *Filter) Follow(t Follower) { f.followers = append(f.followers, t) }
 
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
 func (f *Filter) Release() {
-	f.latest.features, f.latest.past, f.rehearsed = nil, nil, nil
+	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
 	f.passing.features, f.passing.vector = featurize.Features{}, nil
 }
 
@@ -148,43 +142,64 @@ type Result struct {
 // on. A state that was never configured gets DefaultOptions until a Configured
 // event comes.
 func New(st *store.State, v Vectors) (*Filter, error) {
-	f := &Filter{st: st, vectors: v}
+	f := &Filter{parts: newParts(st, v)}
 	opts, err := optionsOf(st)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.configure(opts); err != nil {
-		return nil, err
+	return f, f.begin(opts)
+}
+
+// begin goes on from the state as it is.
+func (f *Filter) begin(o Options) error {
+	if err := f.configure(o); err != nil {
+		return err
 	}
-	f.derive()
-	return f, nil
-}
-
-// derive builds, from the state, what it leads to.
-func (f *Filter) derive() {
-	f.readWindows()
+	f.line.gather()
 	f.rebuildQueues()
-	f.countPlaces()
-	f.ledger = newLedger(f.st, &f.opts.Limits)
-	f.lessons, f.messages = newLessonWindow(f.st), f.st.Messages
-	f.early = newEarlyIndex(f.st)
+	f.ledger = ledger.New(f.st, f.wanted)
+	f.tellLedger()
+	f.learning.lessons, f.learning.messages = newLessonWindow(f.st), f.st.Messages
+	f.Waits.early = newEarlyIndex(f.st)
+	return nil
 }
 
-// readWindows derives what is kept beside the windows of scores.
-func (f *Filter) readWindows() {
-	f.standing = Standing{}
-	f.labelled = newWindow(f.st.Labelled, func(e *store.Scored) { f.standing.count(e, 1) })
-	f.recent = newWindow(f.st.Recent, func(*store.Scored) {})
-	f.newest = nil
-	f.stale = true
+// Resume goes on from the state as package past has left it. scores are those of the last
+// messages decided; calls count anew, unless they are nil.
+func (f *Filter) Resume(scores []store.Scored, calls []Call) error {
+	f.st.Recent.Empty()
+	for i, s := range scores {
+		f.st.Recent.Put(slotOf(f.st.Account.Scores+uint64(i)-uint64(len(scores))), s)
+	}
+	disownUnknown(f.st)
+	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
+	if err := f.begin(*f.opts); err != nil {
+		return err
+	}
+	if calls != nil {
+		f.line.countCalls(calls)
+	}
+	return nil
 }
+
+// Learning returns what is learnt. The caller may ask it, not change it.
+func (f *Filter) Learning() *Learning { return f.learning }
+
+// Line returns where the line is drawn. The caller may ask it, not change it.
+func (f *Filter) Line() *Line { return f.line }
+
+// Vectors returns where frozen vectors are looked up.
+func (f *Filter) Vectors() Vectors { return f.vectors }
 
 // State returns the state that the filter works on. The caller may read it and
 // commit it, not change it.
 func (f *Filter) State() *store.State { return f.st }
 
 // Options returns the options in force.
-func (f *Filter) Options() Options { return f.opts }
+func (f *Filter) Options() Options { return *f.opts }
+
+// Ledger returns the account's ledger of marks. The caller may ask it, not change it.
+func (f *Filter) Ledger() *ledger.Ledger { return f.ledger }
 
 // Configured reports whether o equals the options in force, so that no
 // Configured event is needed.
@@ -213,7 +228,8 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	f.opts, f.zone, f.learner, f.rules, f.freezer, f.stale = o, zone, learner, rules, freezer, true
+	*f.opts, f.zone, f.freezer, f.line.stale = o, zone, freezer, true
+	f.learning.learner, f.learning.rules = learner, rules
 	return nil
 }
 
@@ -222,14 +238,14 @@ func (f *Filter) configure(o Options) error {
 // fit); bad mail is never an error.
 func (f *Filter) Apply(e Event) (Result, error) {
 	var r Result
-	f.rehearsed, f.gone = nil, nil
+	f.learning.rehearsed = nil
 	if f.st.Account.Paused && !allowedInPause(e) {
 		return r, nil
 	}
 	if err := e.apply(f, &r); err != nil {
 		return r, fmt.Errorf("applying %T: %w", e, err)
 	}
-	r.Marks = append(r.Marks, f.ledger.requestFresh()...)
+	r.Marks = append(r.Marks, f.ledger.Requests()...)
 	if r.Changed {
 		f.entered()
 	}
@@ -251,6 +267,12 @@ func (f *Filter) entered() {
 	}
 }
 
+// tellLedger tells the ledger the options in force.
+func (f *Filter) tellLedger() {
+	o := f.opts
+	f.ledger.Set(ledger.Settings{Marks: o.Marks, Companion: o.Companion, CopyTo: o.CopyTo, Entries: o.Limits.Ledger, Refusals: o.Limits.Refusals})
+}
+
 func (e *Configured) apply(f *Filter, r *Result) error {
 	if f.Configured(e.Options) {
 		return nil
@@ -263,34 +285,31 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 		return fmt.Errorf("options: %w", err)
 	}
 	a := &f.st.Account
-	if e.Options.retunes(&f.opts) && a.Important+a.Ordinary > 0 {
+	if e.Options.retunes(f.opts) && a.Important+a.Ordinary > 0 {
 		a.Dual.Tuned++
 	}
-	if e.Options.another(f.opts) {
+	if e.Options.Another(*f.opts) {
 		if hasLearnt(f.st) {
-			beginAnew(f.st)
-			f.readWindows()
-			f.lessons = newLessonWindow(f.st)
+			BeginAnew(f.st)
+			f.line.gather()
+			f.learning.lessons = newLessonWindow(f.st)
 		}
-		if err := prime(f.st, e.Options, f.Prior()); err != nil {
+		if err := Prime(f.st, e.Options, f.Prior()); err != nil {
 			return err
 		}
 	}
-	former := f.rules
+	former := f.learning.rules
 	if err := f.configure(e.Options); err != nil {
 		return err
 	}
-	if size := f.opts.Dual.Window; f.opts.replays() {
-		f.lessons.trim(f.st, size)
-	} else {
-		f.lessons.trim(f.st, 0)
-	}
+	f.learning.trim()
+	f.tellLedger()
 	f.st.Account.Options = enc
 	f.follow(former)
 	if f.opts.Shadow == ShadowOn {
 		f.st.Account.Proven, f.st.Account.ProvenAt = false, 0
 	}
-	return f.advance(e.At, r)
+	return f.Teacher.advance(e.At, r)
 }
 
 func (e *Opened) apply(f *Filter, r *Result) error {
@@ -299,7 +318,7 @@ func (e *Opened) apply(f *Filter, r *Result) error {
 		return nil
 	}
 	if known && box.UIDValidity != e.UIDValidity {
-		f.forgetPlaces(e.Mailbox)
+		f.ledger.LeaveAll(e.Mailbox)
 		box = store.Mailbox{}
 	}
 	if box == (store.Mailbox{}) && f.st.Account.Restored {
@@ -313,50 +332,18 @@ func (e *Opened) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// forgetPlaces drops every place in a mailbox whose UIDs are void. The messages
-// stay known by their content, so that nothing is learnt or marked twice when
-// they come back under other UIDs.
-func (f *Filter) forgetPlaces(mailbox string) {
-	prefix := mailbox + "\x00"
-	for _, k := range f.st.Places.Keys() {
-		if strings.HasPrefix(k, prefix) && len(k) == len(prefix)+4 {
-			f.dropPlace(k)
-		}
-	}
-	f.ledger.abandon(func(e store.LedgerEntry) bool { return e.Mailbox == mailbox })
-}
-
-func (f *Filter) dropPlace(key string) {
-	p, ok := f.st.Places.Get(key)
-	if !ok {
-		return
-	}
-	f.st.Places.Delete(key)
-	f.ledger.left(p.Message, key)
-	mailbox, _ := store.SplitPlaceKey(key)
-	f.places[mailbox]--
-	mk := string(p.Message[:])
-	if m, ok := f.st.Messages.Get(mk); ok && m.Copies > 0 {
-		m.Copies--
-		f.st.Messages.Put(mk, m)
-	}
-	f.ledger.conclude(p.Message, store.MarkConfirmed)
-}
-
 func (e *Vanished) apply(f *Filter, r *Result) error {
 	if box, ok := f.st.Boxes.Get(e.Mailbox); !ok || box.UIDValidity != e.UIDValidity {
 		return nil
 	}
 	for _, uid := range e.UIDs {
-		key := store.PlaceKey(e.Mailbox, uid)
-		if p, ok := f.st.Places.Get(key); ok {
-			f.dropPlace(key)
-			f.leftJunk(p.Message, e.Mailbox)
-			if err := f.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
+		place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: uid}
+		if p, ok := f.ledger.Leave(place); ok {
+			f.moves.leftJunk(p.Message, e.Mailbox)
+			if err := f.moves.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
 				return err
 			}
-			place := Place{e.Mailbox, e.UIDValidity, uid}
-			if err := f.copyVanished(p.Message, place, e.At, r); err != nil {
+			if err := f.moves.copyVanished(p.Message, place, e.At, r); err != nil {
 				return err
 			}
 			if err := e.hear(f, p, place, r); err != nil {
@@ -383,27 +370,4 @@ func (e *Reached) apply(f *Filter, r *Result) error {
 	f.st.Boxes.Put(e.Mailbox, box)
 	r.Changed = true
 	return nil
-}
-
-// role returns what a mailbox is for.
-func (f *Filter) role(mailbox string) ingest.Role {
-	box, _ := f.st.Boxes.Get(mailbox)
-	return ingest.Role(box.Role)
-}
-
-// day returns the number of the day, in the account's time zone, in which m
-// lies.
-func (f *Filter) day(m store.Moment) int32 {
-	t := m.Time().In(f.zone)
-	return int32(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
-}
-
-// noteActivity counts the current day as one on which the owner was active.
-func (f *Filter) noteActivity() {
-	a := &f.st.Account
-	a.LastActive = a.Clock
-	if d := f.day(a.Clock); d > a.ClockDay {
-		a.ClockDay = d
-		a.ActiveDays++
-	}
 }

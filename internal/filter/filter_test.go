@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"math"
 	"slices"
 	"testing"
@@ -36,16 +37,16 @@ func TestAnIntentThatIsNotWantedAnyMoreIsNotCarriedOut(t *testing.T) {
 	for name, change := range map[string]func(*world, letter){ // called ordinary, it is then taken off
 		"shadow is on": func(w *world, _ letter) {
 			o := w.f.Options()
-			o.Shadow = ShadowOn
-			w.apply(&Configured{At: w.moment(), Options: o})
+			o.Shadow = filter.ShadowOn
+			w.apply(&filter.Configured{At: w.moment(), Options: o})
 		},
 		"another mark": func(w *world, _ letter) {
 			o := w.f.Options()
 			o.Marks = []string{`\Flagged`}
-			w.apply(&Configured{At: w.moment(), Options: o})
+			w.apply(&filter.Configured{At: w.moment(), Options: o})
 		},
 		"called ordinary": func(w *world, l letter) {
-			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+			w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestAnIntentThatIsNotWantedAnyMoreIsNotCarriedOut(t *testing.T) {
 			w.teach()
 			l, m := w.urgent(1)
 			change(w, l)
-			if got := w.f.Intents(); len(got) != 0 {
+			if got := w.f.Ledger().Intents(); len(got) != 0 {
 				t.Errorf("asked for again: %+v", got)
 			}
 			w.wantLedger(m.ID, store.MarkIntended)
@@ -75,7 +76,7 @@ func TestAMarkSeenBeforeItsConfirmationIsOurs(t *testing.T) {
 	w.teach()
 	before := w.f.State().Account.Marked
 	l, m := w.urgent(1)
-	if got := w.f.Intents(); len(got) != 1 || got[0].ID != m.ID {
+	if got := w.f.Ledger().Intents(); len(got) != 1 || got[0].ID != m.ID {
 		t.Fatalf("intents to settle are %v, want the one of %d", got, m.ID)
 	}
 	w.flag(l, "$Important")
@@ -134,7 +135,7 @@ func TestAMarkThatAMessageComesWithUnreadIsNobodysWord(t *testing.T) {
 	}
 	w.wait(time.Minute)
 	w.wantLessons("a mark there at arrival")
-	if why := w.f.Strangers(); why != "" {
+	if why := w.f.Status.Strangers(); why != "" {
 		t.Errorf("one mark is taken for proof of a program: %q", why)
 	}
 }
@@ -166,7 +167,7 @@ func TestAMessageThatComesWithANoIsNotMarked(t *testing.T) {
 
 func TestShadowAndBacklogDecideButDoNotMark(t *testing.T) {
 	o := testOptions()
-	o.Shadow = ShadowOn
+	o.Shadow = filter.ShadowOn
 	w := newWorld(t, o)
 	w.teach()
 	_, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
@@ -176,7 +177,7 @@ func TestShadowAndBacklogDecideButDoNotMark(t *testing.T) {
 	w = newWorld(t, testOptions())
 	w.teach()
 	m := w.reader.Read(mail("two@x", "boss@example.com", owner, "urgent thing"))
-	r = w.apply(&Arrived{At: w.moment(), Place: Place{"INBOX", 1, 99}, Backlog: true, Meta: NewMeta(m), Message: m})
+	r = w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("INBOX", 1, 99), Backlog: true, Meta: filter.NewMeta(m), Message: m})
 	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog || len(r.Marks) != 0 {
 		t.Fatalf("in the backlog: %+v, marks %v", r.Decision, r.Marks)
 	}
@@ -248,11 +249,11 @@ func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 	// The threshold and the standing hear of it.
 	l, m = w.urgent(2)
 	w.done(m)
-	before := w.f.Standing()
+	before := w.f.Line().Standing()
 	weights, _ := store.Digest(w.f.State())
 	w.wait(8 * 24 * time.Hour)
 	w.wantLessons("another one")
-	after := w.f.Standing()
+	after := w.f.Line().Standing()
 	if after.Labels != before.Labels+1 || after.Decisions.FalseAlarms != before.Decisions.FalseAlarms+1 {
 		t.Errorf("the standing was %+v and is %+v; want one false alarm more", before, after)
 	}
@@ -267,9 +268,9 @@ func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
-	conflict := func(m ingest.MarkRequest, flags ...string) Result {
+	conflict := func(m ingest.MarkRequest, flags ...string) filter.Result {
 		w.marks = nil
-		return w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(flags)})
+		return w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(flags)})
 	}
 	_, m := w.urgent(1)
 	r := conflict(m, `\Seen`)
@@ -296,26 +297,26 @@ func TestAMarkIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
 	_, m := w.urgent(1)
-	for try := 1; try <= maxTries; try++ {
+	for try := 1; try <= 6; try++ {
 		w.restart = true // it is told from the state how often it was tried
 		w.marks = nil
-		r := w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict})
+		r := w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict})
 		if len(r.Marks) != 1 || r.Marks[0].Attempt != try {
 			t.Fatalf("after %d conflicts the requests are %+v", try, r.Marks)
 		}
-		if again := w.f.Intents(); len(again) != 1 || again[0].Attempt != try {
+		if again := w.f.Ledger().Intents(); len(again) != 1 || again[0].Attempt != try {
 			t.Fatalf("after a restart the requests are %+v, want attempt %d", again, try)
 		}
 	}
 	w.marks = nil
-	if r := w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict}); len(r.Marks) != 0 {
-		t.Fatalf("after %d conflicts it was requested again: %+v", maxTries+1, r.Marks)
+	if r := w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict}); len(r.Marks) != 0 {
+		t.Fatalf("after %d conflicts it was requested again: %+v", 7, r.Marks)
 	}
 	w.wantLedger(m.ID, store.MarkAbandoned)
-	if e, _ := w.f.ledger.entry(m.ID); e.Tries != maxTries+1 {
-		t.Errorf("the ledger says %d tries, want %d", e.Tries, maxTries+1)
+	if e, _ := w.f.Ledger().Entries.Get(m.ID); e.Tries != 7 {
+		t.Errorf("the ledger says %d tries, want %d", e.Tries, 7)
 	}
-	if left := w.f.Intents(); len(left) != 0 {
+	if left := w.f.Ledger().Intents(); len(left) != 0 {
 		t.Errorf("it is asked for again after a restart: %+v", left)
 	}
 }
@@ -340,8 +341,8 @@ func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
 }
 
 // total adds up the parts of a score in the order of the features, as the model does.
-func total(parts []Contribution) (sum float64) {
-	for _, p := range slices.SortedFunc(slices.Values(parts), func(a, b Contribution) int { return cmp.Compare(a.Index, b.Index) }) {
+func total(parts []filter.Contribution) (sum float64) {
+	for _, p := range slices.SortedFunc(slices.Values(parts), func(a, b filter.Contribution) int { return cmp.Compare(a.Index, b.Index) }) {
 		sum += p.Amount
 	}
 	return sum
@@ -353,7 +354,7 @@ func TestExplanationAddsUpToTheScore(t *testing.T) {
 	w.storm(3, 300)
 	checked := 0
 	for _, k := range w.f.State().Messages.Keys() {
-		ex, err := w.f.Explain(store.MessageKey([]byte(k)), nil)
+		ex, err := w.f.Explainer.Explain(store.MessageKey([]byte(k)), nil)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -372,9 +373,9 @@ func TestExplanationAddsUpToTheScore(t *testing.T) {
 
 func TestLimitsHoldAndAreDeterministic(t *testing.T) {
 	o := testOptions()
-	o.Limits = Limits{Senders: 100, Threads: 100, IDs: 100, Messages: 100, Weights: 200, Ledger: 100, Refusals: 100, Early: 100}
+	o.Limits = filter.Limits{Senders: 100, Threads: 100, IDs: 100, Messages: 100, Weights: 200, Ledger: 100, Refusals: 100, Early: 100}
 	o.Dual.Window = 60 // messages of these lessons stay
-	var fs []*Filter
+	var fs []*filter.Filter
 	for range 2 {
 		w := newWorld(t, o)
 		w.teach()
@@ -411,28 +412,28 @@ func TestMomentsThatGoBackDoNotTurnTheClockBack(t *testing.T) {
 }
 
 func TestOptionsAreRefusedWithTheReason(t *testing.T) {
-	for name, spoil := range map[string]func(*Options){
-		"share":     func(o *Options) { o.Threshold = Threshold{Mode: ModeBudget, Share: 1} },
-		"cost":      func(o *Options) { o.Threshold = Threshold{Mode: ModeCost} },
-		"value":     func(o *Options) { o.Threshold = Threshold{Mode: ModeFixed, Value: math.NaN()} },
-		"mode":      func(o *Options) { o.Threshold.Mode = "often" },
-		"unsure":    func(o *Options) { o.Threshold.UnsureShare = 1 },
-		"day":       func(o *Options) { o.Threshold.PerDay = -1 },
-		"shadow":    func(o *Options) { o.Shadow = "perhaps" },
-		"settle":    func(o *Options) { o.Settle = -time.Second },
-		"silence":   func(o *Options) { o.SilenceDays = -1 },
-		"time zone": func(o *Options) { o.TimeZone = "Mars/Olympus" },
-		"weight":    func(o *Options) { o.ImplicitWeight = 0 },
-		"limit":     func(o *Options) { o.Limits.Messages = 99 },
-		"learner":   func(o *Options) { o.Learner.Kind = "oracle" },
+	for name, spoil := range map[string]func(*filter.Options){
+		"share":     func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeBudget, Share: 1} },
+		"cost":      func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeCost} },
+		"value":     func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeFixed, Value: math.NaN()} },
+		"mode":      func(o *filter.Options) { o.Threshold.Mode = "often" },
+		"unsure":    func(o *filter.Options) { o.Threshold.UnsureShare = 1 },
+		"day":       func(o *filter.Options) { o.Threshold.PerDay = -1 },
+		"shadow":    func(o *filter.Options) { o.Shadow = "perhaps" },
+		"settle":    func(o *filter.Options) { o.Settle = -time.Second },
+		"silence":   func(o *filter.Options) { o.SilenceDays = -1 },
+		"time zone": func(o *filter.Options) { o.TimeZone = "Mars/Olympus" },
+		"weight":    func(o *filter.Options) { o.ImplicitWeight = 0 },
+		"limit":     func(o *filter.Options) { o.Limits.Messages = 99 },
+		"learner":   func(o *filter.Options) { o.Learner.Kind = "oracle" },
 	} {
-		o := DefaultOptions()
+		o := filter.DefaultOptions()
 		spoil(&o)
 		if err := o.Validate(); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if err := DefaultOptions().Validate(); err != nil {
+	if err := filter.DefaultOptions().Validate(); err != nil {
 		t.Errorf("the defaults are refused: %v", err)
 	}
 }

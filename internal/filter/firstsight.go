@@ -29,7 +29,7 @@ const justArrived = 15 * time.Minute
 
 // trustOf returns whose word the flags are that an arrival comes with. known: another copy of the
 // message was seen before, with the flags that it came with.
-func (f *Filter) trustOf(e *Arrived, known bool) trust {
+func (f *Arrivals) trustOf(e *Arrived, known bool) trust {
 	switch {
 	case slices.ContainsFunc(f.opts.Shared, func(name string) bool { return strings.EqualFold(name, e.Place.Mailbox) }):
 		return notTrusted

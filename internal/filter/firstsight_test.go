@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -49,10 +50,10 @@ func TestFlagsAtFirstSightTeachAsFarAsTheyCanBeTheOwners(t *testing.T) {
 					field = c.field
 				}
 				m := w.reader.Read(mail("f@x", "a@example.com", owner, "cheap watches", field))
-				place := Place{c.mailbox, 1, 1}
-				r := w.apply(&Arrived{
+				place := placeAt(c.mailbox, 1, 1)
+				r := w.apply(&filter.Arrived{
 					At: w.moment().Add(-c.age), Seen: w.moment(), Place: place, Flags: ingest.CanonicalFlags([]string{flag, `\Seen`}),
-					Away: c.away, Backlog: c.backlog, Meta: NewMeta(m), Message: m,
+					Away: c.away, Backlog: c.backlog, Meta: filter.NewMeta(m), Message: m,
 				})
 				w.wait(time.Hour)
 				want := []string{c.want}
@@ -67,7 +68,7 @@ func TestFlagsAtFirstSightTeachAsFarAsTheyCanBeTheOwners(t *testing.T) {
 					t.Errorf("it was marked: %v", r.Marks)
 				}
 				// What the owner does with it afterwards is theirs.
-				w.apply(&Flagged{At: w.moment(), Place: place, Flags: ingest.CanonicalFlags([]string{flag, `\Seen`, "$Followed"})})
+				w.apply(&filter.Flagged{At: w.moment(), Place: place, Flags: ingest.CanonicalFlags([]string{flag, `\Seen`, "$Followed"})})
 				w.wait(time.Hour)
 				if row := w.row(letter{key: m.Key}); row.Source != store.SourceFlagged && !c.backlog {
 					t.Errorf("after a star it is %v by %v", row.Label, row.Source)
@@ -83,9 +84,9 @@ func TestAFoundStarCountsLess(t *testing.T) {
 	var weights []string
 	for _, age := range []time.Duration{time.Hour, 40 * 24 * time.Hour} {
 		m := w.reader.Read(mail(fmt.Sprint(age), fmt.Sprintf("%d@example.com", age), owner, "cheap watches"))
-		w.apply(&Arrived{
-			At: w.moment().Add(-age), Seen: w.moment(), Place: Place{"INBOX", 1, uint32(age.Hours())}, Flags: []string{`\flagged`},
-			Away: age < 2*time.Hour, Backlog: age > 2*time.Hour, Meta: NewMeta(m), Message: m,
+		w.apply(&filter.Arrived{
+			At: w.moment().Add(-age), Seen: w.moment(), Place: placeAt("INBOX", 1, uint32(age.Hours())), Flags: []string{`\flagged`},
+			Away: age < 2*time.Hour, Backlog: age > 2*time.Hour, Meta: filter.NewMeta(m), Message: m,
 		})
 		w.wait(time.Hour)
 		l := w.lessons[len(w.lessons)-1]
@@ -106,18 +107,18 @@ func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
 		w.teach()
 		w.marks = nil
 		l, _ := w.deliver("INBOX", mail("urgent1@x", "boss@example.com", owner, "urgent thing 1"))
-		again := w.f.Intents()
+		again := w.f.Ledger().Intents()
 		if len(again) != 2 || !again[0].Again || !again[1].Again {
 			t.Fatalf("intents %+v", again)
 		}
 		var on []string
 		if beside {
 			on = []string{"$important"}
-			w.apply(&Settled{At: w.moment(), Ledger: again[0].ID, Outcome: ingest.MarkDone, Flags: on})
+			w.apply(&filter.Settled{At: w.moment(), Ledger: again[0].ID, Outcome: ingest.MarkDone, Flags: on})
 		}
 		w.marks = nil
-		w.apply(&Settled{At: w.moment(), Ledger: again[1].ID, Outcome: ingest.MarkUnsure, Flags: on})
-		if _, refused := w.f.st.Refusals.Get(refusalKey(l.key, w.row(l).ID)); refused == beside || len(w.marks) > 0 != beside {
+		w.apply(&filter.Settled{At: w.moment(), Ledger: again[1].ID, Outcome: ingest.MarkUnsure, Flags: on})
+		if refused, _ := w.f.Ledger().Refusals.Refused(l.key, w.row(l).ID); refused == beside || len(w.marks) > 0 != beside {
 			t.Errorf("another flag is on it: %v; refused: %v, asked for: %v", beside, refused, w.marks)
 		}
 		w.wait(time.Hour)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -18,7 +20,7 @@ import (
 
 // remembered is what the state tells of messages, senders and threads, without
 // the running numbers, which tell of nobody.
-func remembered(f *Filter) string {
+func remembered(f *filter.Filter) string {
 	st, s := f.State(), strings.Builder{}
 	for _, k := range st.Messages.Keys() {
 		m, _ := st.Messages.Get(k)
@@ -69,7 +71,7 @@ func difference(got, want string) (diff string) {
 
 // play gives two worlds the same life, the second without the messages that leave
 // says: their arrivals and all that is said of them.
-func play(t *testing.T, o Options, seed uint64, leave func(from string, at time.Time) bool) (all, twin *world) {
+func play(t *testing.T, o filter.Options, seed uint64, leave func(from string, at time.Time) bool) (all, twin *world) {
 	all, twin = newWorld(t, o), newWorld(t, o)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	for i := range 150 {
@@ -92,7 +94,7 @@ func play(t *testing.T, o Options, seed uint64, leave func(from string, at time.
 			if !gone {
 				l, _ := w.deliver("INBOX", raw)
 				if i%3 > 0 {
-					w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+					w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
 				}
 			}
 			if reply && (!gone || !leave(owner, w.now)) {
@@ -106,7 +108,7 @@ func play(t *testing.T, o Options, seed uint64, leave func(from string, at time.
 
 // weighed is what was learnt, without the windows of scores: those of what stays
 // are as they were given.
-func weighed(f *Filter) string {
+func weighed(f *filter.Filter) string {
 	a := f.State().Account
 	weights, _ := store.Digest(f.State())
 	return fmt.Sprintln(weights, a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss, a.MaxNorm, a.Displaced, a.Labels, a.LastLesson)
@@ -137,9 +139,9 @@ func (w *world) wantLearntFromNothing() {
 	}
 }
 
-func forgetOptions() Options {
+func forgetOptions() filter.Options {
 	o := testOptions()
-	o.Settle, o.SilenceDays, o.Shadow = 0, 0, ShadowOn
+	o.Settle, o.SilenceDays, o.Shadow = 0, 0, filter.ShadowOn
 	return o
 }
 
@@ -149,12 +151,14 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 		half := begin.Add(time.Duration(40+20*seed) * time.Minute)
 		for _, c := range []struct {
 			name  string
-			event func() *ForgetRequested
+			event func() *past.ForgetRequested
 			leave func(from string, at time.Time) bool
 		}{
-			{"a sender", func() *ForgetRequested { return &ForgetRequested{Sender: SenderOf("person2@example.com")} },
+			{"a sender", func() *past.ForgetRequested {
+				return &past.ForgetRequested{Sender: filter.SenderOf("person2@example.com")}
+			},
 				func(from string, _ time.Time) bool { return from == "person2@example.com" }},
-			{"all before", func() *ForgetRequested { return &ForgetRequested{Before: store.MomentOf(half)} },
+			{"all before", func() *past.ForgetRequested { return &past.ForgetRequested{Before: store.MomentOf(half)} },
 				func(_ string, at time.Time) bool { return at.Before(half) }},
 		} {
 			t.Run(fmt.Sprint(c.name, " ", seed), func(t *testing.T) {
@@ -183,16 +187,16 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 					t.Fatal(diff)
 				}
 				got = remembered(all.f)
-				for _, hash := range []store.ID{SenderOf("person2@example.com"), IDOf("root2@x")} {
+				for _, hash := range []store.ID{filter.SenderOf("person2@example.com"), filter.IDOf("root2@x")} {
 					if e.Sender != 0 && (strings.Contains(got, fmt.Sprintf("%x", uint64(hash))) || strings.Contains(got, fmt.Sprint(uint64(hash)))) {
 						t.Errorf("the hash %x is there still", uint64(hash))
 					}
 				}
-				again, err := New(all.f.State(), all.features)
+				again, err := filter.New(all.f.State(), all.features)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !reflect.DeepEqual(again.Counts(), all.f.Counts()) || learnt(again) != learnt(all.f) {
+				if !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) || learnt(again) != learnt(all.f) {
 					t.Fatal("after a restart it is another one")
 				}
 			})
@@ -204,8 +208,8 @@ func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T
 	w := newWorld(t, testOptions())
 	w.teach()
 	o := w.f.Options()
-	o.Shadow = ShadowOff
-	w.apply(&Configured{At: w.moment(), Options: o})
+	o.Shadow = filter.ShadowOff
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	marked, request := w.urgent(1)
 	w.done(request)
 	refused, request := w.urgent(2)
@@ -214,7 +218,7 @@ func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T
 	w.flag(refused, `\Seen`)
 	w.wait(time.Hour)
 	w.lessons, w.marks = nil, nil
-	r := w.rewrite(&ForgetRequested{At: w.moment(), Sender: SenderOf("boss@example.com")})
+	r := w.rewrite(&past.ForgetRequested{At: w.moment(), Sender: filter.SenderOf("boss@example.com")})
 	if r.Messages < 2 || r.Marks < 2 {
 		t.Fatalf("forgotten: %d messages, %d marks", r.Messages, r.Marks)
 	}
@@ -224,10 +228,10 @@ func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T
 			t.Error("the message is known")
 		}
 	}
-	if row, ok := st.Refusals.Get(IDOf("urgent1@x").Key()); !ok || !row.Ours {
+	if row, ok := st.Refusals.Get(filter.IDOf("urgent1@x").Key()); !ok || !row.Ours {
 		t.Errorf("that a mark is on it is not known: %+v %v", row, ok)
 	}
-	if row, ok := st.Refusals.Get(IDOf("urgent2@x").Key()); !ok || row.Ours {
+	if row, ok := st.Refusals.Get(filter.IDOf("urgent2@x").Key()); !ok || row.Ours {
 		t.Errorf("its refusal is not known: %+v %v", row, ok)
 	}
 	// What becomes of them where they lie says nothing.
@@ -249,28 +253,28 @@ func TestForgettingOneMessageLeavesItsSenderAndThread(t *testing.T) {
 	var letters []letter
 	for i := range 4 {
 		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), "a@example.com", owner, fmt.Sprint("words ", i), "References: <m0@x>"))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 		letters = append(letters, l)
 	}
 	w.deliver("Sent", mail("own@x", owner, "a@example.com", "an answer", "In-Reply-To: <m3@x>", "References: <m0@x>"))
-	r := w.rewrite(&ForgetRequested{At: w.moment(), ID: IDOf("m3@x")})
+	r := w.rewrite(&past.ForgetRequested{At: w.moment(), ID: filter.IDOf("m3@x")})
 	if r.Lessons != 1 || r.Messages != 1 || r.Senders != 0 {
 		t.Fatalf("forgotten: %d lessons, %d messages, %d senders", r.Lessons, r.Messages, r.Senders)
 	}
-	if r := w.rewrite(&ForgetRequested{At: w.moment(), Key: letters[0].key}); r.Lessons != 1 {
+	if r := w.rewrite(&past.ForgetRequested{At: w.moment(), Key: letters[0].key}); r.Lessons != 1 {
 		t.Fatalf("forgotten: %d lessons", r.Lessons)
 	}
 	st := w.f.State()
-	if s, _ := st.Senders.Get(SenderOf("a@example.com").Key()); s.Received != 2 || s.Answered != 0 || s.Written != 1 || s.Lessons != 2 {
+	if s, _ := st.Senders.Get(filter.SenderOf("a@example.com").Key()); s.Received != 2 || s.Answered != 0 || s.Written != 1 || s.Lessons != 2 {
 		t.Errorf("the sender is %+v", s)
 	}
-	if th, ok := st.Threads.Get(IDOf("m1@x").Key()); !ok || th.Messages != 3 || th.ByOwner != 1 || th.Answered != 0 || th.Since != 0 {
+	if th, ok := st.Threads.Get(filter.IDOf("m1@x").Key()); !ok || th.Messages != 3 || th.ByOwner != 1 || th.Answered != 0 || th.Since != 0 {
 		t.Errorf("the thread is %+v", th)
 	}
 	if st.Threads.Len() != 1 {
 		t.Errorf("there are %d threads", st.Threads.Len())
 	}
-	if r := w.rewrite(&ForgetRequested{At: w.moment(), ID: IDOf("m3@x")}); r.Changed {
+	if r := w.rewrite(&past.ForgetRequested{At: w.moment(), ID: filter.IDOf("m3@x")}); r.Changed {
 		t.Error("it was known still")
 	}
 }
@@ -288,17 +292,17 @@ func FuzzRewriting(f *testing.F) {
 		for range 2 {
 			w.storm(seed, 120)
 			moment := w.moment().Add(-time.Duration(ago) * time.Hour)
-			e := []RewriteRequest{
-				&UnlearnRequested{At: w.moment(), Since: moment}, &ForgetRequested{At: w.moment(), Before: moment},
-				&ForgetRequested{At: w.moment(), Sender: SenderOf(fmt.Sprintf("person%d@example.com", ago%8))},
-				&ForgetRequested{At: w.moment(), ID: IDOf(fmt.Sprintf("m%d@x", ago%120))},
+			e := []past.RewriteRequest{
+				&past.UnlearnRequested{At: w.moment(), Since: moment}, &past.ForgetRequested{At: w.moment(), Before: moment},
+				&past.ForgetRequested{At: w.moment(), Sender: filter.SenderOf(fmt.Sprintf("person%d@example.com", ago%8))},
+				&past.ForgetRequested{At: w.moment(), ID: filter.IDOf(fmt.Sprintf("m%d@x", ago%120))},
 			}[kind%4]
 			r := w.rewrite(e)
-			again, err := New(w.f.State(), w.features)
+			again, err := filter.New(w.f.State(), w.features)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, want := w.f.Counts(), again.Counts()
+			got, want := w.f.Status.Counts(), again.Status.Counts()
 			maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 			if !reflect.DeepEqual(got, want) || learnt(w.f) != learnt(again) {
 				t.Fatalf("after a restart it is another one: %+v, %+v", got, want)
@@ -316,7 +320,7 @@ func FuzzRewriting(f *testing.F) {
 			seed += 1000
 			w.marks = nil
 		}
-		if _, err := w.f.Apply(&Ticked{At: w.moment() + 1}); err != nil {
+		if _, err := w.f.Apply(&filter.Ticked{At: w.moment() + 1}); err != nil {
 			t.Fatal(err)
 		}
 	})

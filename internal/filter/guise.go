@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -40,7 +41,7 @@ func guiseOf(name uint64) store.ID {
 }
 
 // lookalike reports whether m may not be from whom it seems to be.
-func (f *Filter) lookalike(m *Meta) bool {
+func (f *People) lookalike(m *Meta) bool {
 	g := &m.Guise
 	elsewhere := func(name uint64) bool {
 		known, ok := f.st.Senders.Get(guiseOf(name).Key())
@@ -50,7 +51,7 @@ func (f *Filter) lookalike(m *Meta) bool {
 }
 
 // trusts reports whether the owner has shown that they know the sender of m.
-func (f *Filter) trusts(m *Meta) bool {
+func (f *People) trusts(m *Meta) bool {
 	s, ok := f.st.Senders.Get(m.From.Key())
 	return ok && m.From != 0 && !m.Doubtful &&
 		(s.Written > 0 || s.Answered > 0 || s.Wanted > 0 || s.Read >= trustKept && s.Read > s.Binned+s.Unread+s.Unwanted)
@@ -58,12 +59,12 @@ func (f *Filter) trusts(m *Meta) bool {
 
 // noteGuise enters into row, which is new, what suspect needs of others' mail, and remembers
 // whose the names of its sender are.
-func (f *Filter) noteGuise(m *Meta, row *store.Message, role ingest.Role) {
+func (f *People) noteGuise(m *Meta, row *store.Message, role ingest.Role) {
 	g := &m.Guise
 	if row.Lookalike, row.Passed = f.lookalike(m), g.Passed; len(g.Domains) > 0 {
 		row.Domain = store.ID(g.Domains[0])
 	}
-	if row.Claimed || row.Lookalike || Excluded(role) {
+	if row.Claimed || row.Lookalike || ledger.Excluded(role) {
 		return
 	}
 	trusted := f.trusts(m)
@@ -80,7 +81,7 @@ func (f *Filter) noteGuise(m *Meta, row *store.Message, role ingest.Role) {
 }
 
 // suspect returns why no threshold has m marked, or ReasonThreshold.
-func (f *Filter) suspect(e *Arrived, m *store.Message) store.Reason {
+func (f *People) suspect(e *Arrived, m *store.Message) store.Reason {
 	switch {
 	case m.Rule != 0:
 	case m.Lookalike, !m.Passed && f.lacksPass(m):
@@ -92,7 +93,7 @@ func (f *Filter) suspect(e *Arrived, m *store.Message) store.Reason {
 }
 
 // eachFrom calls fn with the messages of others from a domain that came before m, without junk.
-func (f *Filter) eachFrom(domain store.ID, m *store.Message, fn func(*store.Message)) {
+func (f *People) eachFrom(domain store.ID, m *store.Message, fn func(*store.Message)) {
 	f.st.Messages.Each(func(_ string, row *store.Message) {
 		if row.Domain == domain && domain != 0 && row.Seq < m.Seq && ingest.Role(row.Role) != ingest.RoleJunk {
 			fn(row)
@@ -101,7 +102,7 @@ func (f *Filter) eachFrom(domain store.ID, m *store.Message, fn func(*store.Mess
 }
 
 // lacksPass reports whether mail from the domain of m has passed the check that m did not.
-func (f *Filter) lacksPass(m *store.Message) bool {
+func (f *People) lacksPass(m *store.Message) bool {
 	passed, bare := 0, 0
 	f.eachFrom(m.Domain, m, func(row *store.Message) {
 		switch {
@@ -115,7 +116,7 @@ func (f *Filter) lacksPass(m *store.Message) bool {
 }
 
 // isNew reports whether the domain of m, and those above it, are not known for long.
-func (f *Filter) isNew(e *Arrived, m *store.Message) bool {
+func (f *People) isNew(e *Arrived, m *store.Message) bool {
 	known := false
 	for _, domain := range e.Meta.Guise.Domains {
 		f.eachFrom(store.ID(domain), m, func(row *store.Message) { known = known || row.Arrived.Add(newDomain) <= m.Arrived })
@@ -124,7 +125,7 @@ func (f *Filter) isNew(e *Arrived, m *store.Message) bool {
 }
 
 // answersOwner reports whether m answers a message of the owner's.
-func (f *Filter) answersOwner(m *Meta) bool {
+func (f *People) answersOwner(m *Meta) bool {
 	return slices.ContainsFunc(m.Parents, func(id store.ID) bool {
 		parent, ok := f.st.IDs.Get(id.Key())
 		return ok && id != 0 && parent.Own

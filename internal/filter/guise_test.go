@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -57,10 +58,10 @@ func TestALookAlikeIsNotMarked(t *testing.T) {
 	for _, from := range []string{bank, "Nordbank <service@nordbank.co.uk>", "Südbank <service@suedbank.org>"} {
 		w.want(from+" is taken for another", store.ReasonThreshold, from)
 	}
-	if again, err := New(w.f.State(), w.features); err != nil || !again.lookalike(&Meta{Guise: w.reader.Read(mail("", "Nordbank <a@n0rdbank-online.org>", owner, "")).Guise}) {
+	if again, err := filter.New(w.f.State(), w.features); err != nil || !again.Lookalike(&filter.Meta{Guise: w.reader.Read(mail("", "Nordbank <a@n0rdbank-online.org>", owner, "")).Guise}) {
 		t.Errorf("forgotten over a restart: %v", err)
 	}
-	w.apply(&Labelled{At: w.moment(), Message: lookalike.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: lookalike.key, Label: model.Important})
 	w.want("whom the owner calls important", store.ReasonThreshold, "Nordbank <service@n0rdbank-online.org>")
 }
 
@@ -68,21 +69,23 @@ func TestALookAlikeIsNotMarked(t *testing.T) {
 // who is trusted.
 func TestANameBelongsToWhomTheOwnerTrusts(t *testing.T) {
 	const first, bearer, second = "Nordbank <a@nordbank-login.com>", "Nordbank <service@nordbank.org>", "Nordbank <card@nordbank-card.org>"
-	word := func(s *sender, l letter) { s.apply(&Labelled{At: s.moment(), Message: l.key, Label: model.Important}) }
+	word := func(s *sender, l letter) {
+		s.apply(&filter.Labelled{At: s.moment(), Message: l.key, Label: model.Important})
+	}
 	kept := func(read, left uint32) func(*sender, letter) {
 		return func(s *sender, _ letter) {
-			changeSender(s.f.State(), SenderOf("service@nordbank.org"), func(row *store.Sender) { row.Read, row.Unread = read, left })
+			filter.ChangeSender(s.f.State(), filter.SenderOf("service@nordbank.org"), func(row *store.Sender) { row.Read, row.Unread = read, left })
 		}
 	}
 	for how, trust := range map[string]func(*sender, letter){
 		"a word":          word,
 		"an answer":       func(s *sender, l letter) { s.deliver("Sent", mail("own@x", owner, "service@nordbank.org", "thanks")) },
-		"mail that stays": kept(trustKept, 1),
+		"mail that stays": kept(filter.TrustKept, 1),
 	} {
 		w := newSender(t)
 		w.want(how+": the first", store.ReasonThreshold, first)
 		l := w.want(how+": an unknown bearer", store.ReasonLookalike, bearer)
-		kept(trustKept, trustKept)(w, l)
+		kept(filter.TrustKept, filter.TrustKept)(w, l)
 		w.want(how+": a bearer who is ignored as often", store.ReasonLookalike, bearer)
 		trust(w, l)
 		w.want(how+": the bearer", store.ReasonThreshold, bearer)
@@ -118,7 +121,7 @@ func TestALinkFromANewSenderIsNotMarked(t *testing.T) {
 	w.want("an answer to nobody", store.ReasonStranger, "c@d5.example", "In-Reply-To: <theirs@x>", link)
 	w.want("from a list", store.ReasonThreshold, "c@d6.example", "List-Post: <mailto:l@d6.example>", link)
 	w.deliver("Junk", mail("junk@x", "c@d7.example", owner, "junk"))
-	w.wait(newDomain)
+	w.wait(filter.NewDomain)
 	w.want("a day later", store.ReasonThreshold, "b@d2.example", link)
 	w.want("below a known domain", store.ReasonThreshold, "b@mail.d2.example", link)
 	w.want("beside a known domain", store.ReasonStranger, "b@d9.example", link)
@@ -148,24 +151,24 @@ func TestMailThatLacksThePassOfItsDomainIsNotMarked(t *testing.T) {
 // was read, teaches the learner nothing and counts in no judgement.
 func TestWhatNobodyKnowsMovesTheThresholdAlone(t *testing.T) {
 	o := testOptions()
-	o.SilenceDays, o.SilenceCalendar, o.Shadow = 1, true, ShadowOn
+	o.SilenceDays, o.SilenceCalendar, o.Shadow = 1, true, filter.ShadowOn
 	w := newWorld(t, o)
 	w.teach()
-	before, judged, standing := w.f.State().Account, w.f.Judgement(), w.f.Standing()
+	before, judged, standing := w.f.State().Account, w.f.Status.Judgement(), w.f.Line().Standing()
 	w.personal = true
 	l, _ := w.deliver("INBOX", mail("known@x", "ann@example.com", owner, "lunch"))
 	w.flag(l, `\Seen`)
 	w.wait(48 * time.Hour)
 	after := w.f.State().Account
-	if after.Important != before.Important || after.Ordinary != before.Ordinary || w.f.Judgement() != judged || w.f.Standing() != standing {
-		t.Errorf("it counts as learnt: %+v, %+v", after, w.f.Standing())
+	if after.Important != before.Important || after.Ordinary != before.Ordinary || w.f.Status.Judgement() != judged || w.f.Line().Standing() != standing {
+		t.Errorf("it counts as learnt: %+v, %+v", after, w.f.Line().Standing())
 	}
 	slot, ok := w.f.State().Labelled.Find(l.key)
 	s, _ := w.f.State().Labelled.Get(slot)
-	if p := pointOf(slot, &s); !ok || !s.Unknown || p.important() <= 0 || p.important() >= 1 {
+	if p := filter.PointOf(slot, &s); !ok || !s.Unknown || p.ImportantPart() <= 0 || p.ImportantPart() >= 1 {
 		t.Errorf("the threshold has %+v of it: %v", s, ok)
 	}
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 	if s, _ = w.f.State().Labelled.Get(slot); s.Unknown || s.Label != model.Ordinary {
 		t.Errorf("the owner's word did not replace it: %+v", s)
 	}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"testing"
 
 	"github.com/hinged/hinged/store"
@@ -13,7 +15,7 @@ func TestWhatTheOwnerDidWithAMessageIsCountedOnce(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("1@x", "ann@example.net", "me@example.org", "dinner on Sunday"))
 	count := func(what string, want store.Sender) {
 		t.Helper()
-		s, _ := w.f.st.Senders.Get(SenderOf("ann@example.net").Key())
+		s, _ := w.f.State().Senders.Get(filter.SenderOf("ann@example.net").Key())
 		got := store.Sender{Read: s.Read, Binned: s.Binned, Unread: s.Unread, Wanted: s.Wanted, Unwanted: s.Unwanted}
 		if got != want {
 			t.Errorf("%s: the sender's row has %+v, want %+v", what, got, want)
@@ -33,11 +35,11 @@ func TestWhatTheOwnerDidWithAMessageIsCountedOnce(t *testing.T) {
 		{"taken back", store.HandledNothing, store.Sender{}},
 		{"starred", store.HandledWanted, store.Sender{Wanted: 1}},
 	} {
-		w.f.handle(&m, c.what)
+		w.f.Handle(&m, c.what)
 		count(c.name, c.want)
 	}
-	w.f.st.Messages.Put(string(l.key[:]), m)
+	w.f.State().Messages.Put(string(l.key[:]), m)
 	w.deliver("INBOX", mail("2@x", "ann@example.net", "me@example.org", "dinner on Monday"))
-	w.rewrite(&ForgetRequested{Key: l.key})
+	w.rewrite(&past.ForgetRequested{Key: l.key})
 	count("forgotten", store.Sender{})
 }

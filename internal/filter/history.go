@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -80,7 +81,7 @@ func SenderOf(address string) store.ID {
 }
 
 // IsOwner reports whether an address is one of the owner's.
-func (f *Filter) IsOwner(address string) bool {
+func (f *People) IsOwner(address string) bool {
 	return f.opts.Featurize.Owns(address)
 }
 
@@ -177,7 +178,7 @@ type Correspondence struct {
 }
 
 // Correspondence returns what is remembered of the sender with an address's ID.
-func (f *Filter) Correspondence(from store.ID) Correspondence {
+func (f *People) Correspondence(from store.ID) Correspondence {
 	if from == 0 {
 		return Correspondence{}
 	}
@@ -250,8 +251,8 @@ func takeHandled(st *store.State, sender store.ID, what store.Handling) {
 
 // handle notes what the owner did with m, in place of what was noted before. What is done
 // with a message whose sender is doubtful says nothing of whom it names. The caller puts m.
-func (f *Filter) handle(m *store.Message, what store.Handling) {
-	if f.doubtful(m) {
+func (f *People) handle(m *store.Message, what store.Handling) {
+	if f.Doubtful(m) {
 		what = store.HandledNothing
 	}
 	if m.Handled == what {
@@ -269,14 +270,14 @@ const TopicDays = 30
 
 // byTopic has an answer of the owner's without any reference refer to the newest message
 // of the last days with the same subject that one of its recipients wrote.
-func (f *Filter) byTopic(m *Meta) {
+func (f *People) byTopic(m *Meta) {
 	if m.Says != featurize.SaysAnswer || len(m.Replies) > 0 || m.Topic == 0 {
 		return
 	}
 	var last store.Message
 	f.st.Messages.Each(func(_ string, row *store.Message) {
-		if row.Topic == m.Topic && !row.Own && row.Seq > last.Seq && row.ID != 0 && slices.Contains(m.Recipients, row.Sender) && !f.doubtful(row) &&
-			!Excluded(ingest.Role(row.Role)) && row.Arrived.Add(TopicDays*24*time.Hour) >= f.st.Account.Clock {
+		if row.Topic == m.Topic && !row.Own && row.Seq > last.Seq && row.ID != 0 && slices.Contains(m.Recipients, row.Sender) && !f.Doubtful(row) &&
+			!ledger.Excluded(ingest.Role(row.Role)) && row.Arrived.Add(TopicDays*24*time.Hour) >= f.st.Account.Clock {
 			last = *row
 		}
 	})
@@ -354,4 +355,10 @@ func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 		t.Delete(a.key)
 	}
 	return gone
+}
+
+// corresponds reports whether the owner has written to the sender of a message.
+func (f *People) corresponds(from store.ID) bool {
+	s, ok := f.st.Senders.Get(from.Key())
+	return ok && from != 0 && s.Written > 0
 }

@@ -67,7 +67,7 @@ func (e *Labelled) key(f *Filter) store.MessageKey {
 	case e.Handed != nil:
 		return e.Handed.Meta.Key
 	case e.ID != 0:
-		k, _ := f.named(e.ID)
+		k, _ := f.People.named(e.ID)
 		return k
 	default:
 		return e.Message
@@ -88,24 +88,24 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 		return e.handOver(f, &m, known, r)
 	case !e.Waits && m.Outcome == store.Undecided:
 		return nil // own mail, or forgotten since: nothing to learn from
-	case !e.Waits && m.Label == e.Label && !e.source().Outranks(m.Source) && m.Pending.Label == 0 && f.obeyed(k, e):
+	case !e.Waits && m.Label == e.Label && !e.source().Outranks(m.Source) && m.Pending.Label == 0 && f.Arrivals.obeyed(k, e):
 		return nil // said before
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	if e.Waits {
-		f.noteActivity()
+		f.Teacher.noteActivity()
 	}
 	if m, known = f.st.Messages.Get(mk); !known {
-		f.keepEarly(e, r)
+		f.Waits.keepEarly(e, r)
 		return nil
 	}
-	if _, sure := f.named(e.ID); e.ID != 0 && !sure {
+	if _, sure := f.People.named(e.ID); e.ID != 0 && !sure {
 		f.refuseUnsure(e, r)
 		return nil
 	}
-	if err := f.hear(k, &m, said{label: e.Label, source: e.source()}, manner{}, r); err != nil {
+	if err := f.Voice.hear(k, &m, said{label: e.Label, source: e.source()}, manner{}, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(mk, m)
@@ -117,17 +117,17 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 // should it arrive, is known: it is learnt once and never marked. m is the row of the
 // message if that is known.
 func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) error {
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	k := e.Handed.Meta.Key
 	if !known {
 		var err error
-		if *m, err = f.meet(e.Handed, ingest.RoleOther, r); err != nil {
+		if *m, err = f.Arrivals.meet(e.Handed, ingest.RoleOther, r); err != nil {
 			return err
 		}
 	}
-	if err := f.decide(e.Handed, m, r); err != nil {
+	if err := f.Arrivals.decide(e.Handed, m, r); err != nil {
 		return err
 	}
 	if m.Outcome == store.DecidedImportant {
@@ -135,36 +135,36 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 		r.Decision.Reason = m.Reason
 	}
 	if !known {
-		if err := f.hearEarly(k, m, r); err != nil {
+		if err := f.Teacher.hearEarly(k, m, r); err != nil {
 			return err
 		}
 	}
-	if err := f.tell(k, m, said{label: e.Label, source: e.source()}, oneByOne, r); err != nil {
+	if err := f.Voice.tell(k, m, said{label: e.Label, source: e.source()}, oneByOne, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(string(k[:]), *m)
-	f.capMessages()
+	f.Messages.capMessages()
 	return nil
 }
 
 // hear is tell for feedback that came by name: it says that a mark was taken off
 // where a flag that is gone would show it.
-func (f *Filter) hear(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
+func (f *Voice) hear(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if what == (said{label: model.Ordinary, source: store.SourceMark}) && m.Outcome != store.Undecided {
-		f.ledger.refuse(k, m.ID, "")
+		f.ledger.Refuse(k, m.ID, "")
 	}
 	if err := f.tell(k, m, what, with, r); err != nil {
 		return err
 	}
 	if m.Outcome != store.Undecided && what.source == store.SourceExplicit && m.Source == what.source && m.Label == what.label {
-		f.obey(k, m, what.label, r)
+		f.Arrivals.obey(k, m, what.label)
 	}
 	return nil
 }
 
 // tell takes the owner's word about m, whose key is k: one that was given as such
 // at once, any other as label does. The caller puts the row.
-func (f *Filter) tell(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
+func (f *Voice) tell(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if what.source != store.SourceExplicit {
 		return f.label(k, m, what, with, r)
 	}
@@ -177,5 +177,12 @@ func (f *Filter) tell(k store.MessageKey, m *store.Message, what said, with mann
 		return nil
 	}
 	m.Pending = store.Pending{}
-	return f.learn(k, m, what.label, what.source, r)
+	return f.Teacher.learn(k, m, what.label, what.source, r)
+}
+
+// refuseUnsure gives feedback back that may be about any of several messages.
+func (f *Filter) refuseUnsure(e *Labelled, r *Result) {
+	if e.Waits {
+		r.Expired = append(r.Expired, Expired{Feedback: e.early(f.Waits), Unsure: true})
+	}
 }

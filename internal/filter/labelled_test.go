@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"testing"
 	"time"
 
@@ -12,16 +14,16 @@ import (
 )
 
 // hand gives the filter a message with a label, as `hinged learn FILE` does.
-func (w *world) hand(raw []byte, label model.Label) (letter, Result) {
+func (w *world) hand(raw []byte, label model.Label) (letter, filter.Result) {
 	w.t.Helper()
 	m := w.reader.Read(raw)
-	return letter{key: m.Key, raw: raw}, w.apply(&Labelled{At: w.moment(), Label: label, Handed: &Arrived{Meta: NewMeta(m), Message: m}})
+	return letter{key: m.Key, raw: raw}, w.apply(&filter.Labelled{At: w.moment(), Label: label, Handed: &filter.Arrived{Meta: filter.NewMeta(m), Message: m}})
 }
 
 func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
-	before, judged := w.f.State().Account, w.f.Judgement().Decisions
+	before, judged := w.f.State().Account, w.f.Status.Judgement().Decisions
 	l, r := w.hand(mail("h@x", "boss@example.com", owner, "urgent file"), model.Ordinary)
 	w.wantLessons("handed over", "ordinary by explicit")
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Features == nil {
@@ -32,13 +34,13 @@ func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
 		t.Fatalf("the row is %+v", row)
 	}
 	after := w.f.State().Account
-	if after.Messages != before.Messages+1 || after.Decided != before.Decided+1 || w.f.Judgement().Decisions.FalseAlarms != judged.FalseAlarms+1 {
+	if after.Messages != before.Messages+1 || after.Decided != before.Decided+1 || w.f.Status.Judgement().Decisions.FalseAlarms != judged.FalseAlarms+1 {
 		t.Fatalf("the account went from %+v to %+v", before, after)
 	}
 	if len(w.marks) != 0 {
 		t.Fatalf("marks were requested: %+v", w.marks)
 	}
-	if got := w.f.learner.Score(w.vector(l)); got >= r.Decision.Score {
+	if got := w.f.Learner().Score(w.vector(l)); got >= r.Decision.Score {
 		t.Fatalf("the score went from %v to %v, want it lower", r.Decision.Score, got)
 	}
 }
@@ -59,7 +61,7 @@ func TestTheSameLabelTwiceChangesNothingAndTheOtherIsANewLesson(t *testing.T) {
 	if _, r := w.hand(l.raw, model.Important); r.Changed {
 		t.Fatalf("handed over again: %+v", r)
 	}
-	if r := w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important}); r.Changed {
+	if r := w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important}); r.Changed {
 		t.Fatalf("labelled again: %+v", r)
 	}
 	w.wantLessons("said again")
@@ -76,7 +78,7 @@ func TestAWeakerLabelIsMadeExplicitWithoutASecondLesson(t *testing.T) {
 	w.flag(l, `\Answered`)
 	w.wait(2 * time.Minute)
 	w.wantLessons("answered", "important by answered")
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("said so, too")
 	if s := w.row(l).Source; s != store.SourceExplicit {
 		t.Fatalf("the source is %v, want explicit", s)
@@ -121,7 +123,7 @@ func TestMailOfAnExcludedFolderCanBeHandedOver(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
 	l, _ := w.deliver("Junk", mail("j@x", "boss@example.com", owner, "urgent junk"))
-	if r := w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important}); r.Changed {
+	if r := w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important}); r.Changed {
 		t.Fatalf("without its content there is nothing to learn from: %+v", r)
 	}
 	w.hand(l.raw, model.Important)
@@ -145,10 +147,10 @@ func (w *world) twin(seed uint64) {
 		w.now = w.now.Add(time.Minute)
 		w.hand(mail(fmt.Sprintf("hand%d-%d@x", seed, i), fmt.Sprintf("person%d@example.com", i%8), owner, fmt.Sprintf("invoice %d", i)), label)
 		if i%10 == 0 {
-			w.apply(&Paused{At: w.moment()})
+			w.apply(&filter.Paused{At: w.moment()})
 			w.deliver("INBOX", mail(fmt.Sprintf("away%d-%d@x", seed, i), "boss@example.com", owner, "urgent"))
 			w.wait(100 * time.Hour)
-			w.apply(&Resumed{At: w.moment()})
+			w.apply(&filter.Resumed{At: w.moment()})
 		}
 	}
 	w.storm(seed+1000, 150)
@@ -161,7 +163,7 @@ func TestReplayOfHandedMessagesAndPausesGivesTheSameState(t *testing.T) {
 		calm.twin(seed)
 		shaken.twin(seed)
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 		if err != nil {
 			t.Fatal(err)
 		}

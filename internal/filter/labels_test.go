@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -17,10 +18,10 @@ func gmail(t *testing.T) *world {
 	w := newWorld(t, testOptions())
 	for _, name := range []string{"INBOX", "Trash", "Junk", "Sent"} {
 		box, _ := w.f.State().Boxes.Get(name)
-		w.apply(&Opened{At: w.moment(), Mailbox: name, Role: ingest.Role(box.Role), UIDValidity: 1, Labels: true})
+		w.apply(&filter.Opened{At: w.moment(), Mailbox: name, Role: ingest.Role(box.Role), UIDValidity: 1, Labels: true})
 	}
 	w.validity["Important"] = 1
-	w.apply(&Opened{At: w.moment(), Mailbox: "Important", Role: ingest.RoleImportant, UIDValidity: 1, Labels: true})
+	w.apply(&filter.Opened{At: w.moment(), Mailbox: "Important", Role: ingest.RoleImportant, UIDValidity: 1, Labels: true})
 	return w
 }
 
@@ -30,9 +31,9 @@ func (w *world) labelled(l letter, mailbox string, away bool, flags ...string) l
 	w.t.Helper()
 	w.uids[mailbox]++
 	m := w.reader.Read(l.raw)
-	copied := letter{Place{mailbox, w.validity[mailbox], w.uids[mailbox]}, m.Key, l.raw}
-	w.apply(&Arrived{
-		At: w.row(l).Arrived, Seen: w.moment(), Place: copied.place, Flags: ingest.CanonicalFlags(flags), Away: away, Meta: NewMeta(m), Message: m,
+	copied := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, l.raw}
+	w.apply(&filter.Arrived{
+		At: w.row(l).Arrived, Seen: w.moment(), Place: copied.place, Flags: ingest.CanonicalFlags(flags), Away: away, Meta: filter.NewMeta(m), Message: m,
 	})
 	return copied
 }
@@ -40,7 +41,7 @@ func (w *world) labelled(l letter, mailbox string, away bool, flags ...string) l
 // TestWhatTheServerFindsImportantTeachesNothing has a letter appear in the label of
 // important mail at the limit, just past it, and while we were away.
 func TestWhatTheServerFindsImportantTeachesNothing(t *testing.T) {
-	window := serverWindow + DefaultOptions().Elsewhere
+	window := filter.ServerWindow + filter.DefaultOptions().Elsewhere
 	for _, c := range []struct {
 		after time.Duration
 		flags []string
@@ -128,12 +129,12 @@ func markedUnderOne(t *testing.T) (w *world, l, other letter, request ingest.Mar
 func TestMarkThatAnotherLabelTellsOfLateIsOurs(t *testing.T) {
 	const mark, companion = "$Important", ingest.Companion
 	w, _, other, _ := markedUnderOne(t)
-	w.apply(&UndoRequested{At: w.moment()})
+	w.apply(&filter.UndoRequested{At: w.moment()})
 	w.flag(other, mark, companion)
 	if a := w.f.State().Account; a.Strangers != 0 || a.Twins != 0 || len(a.TwinMarks) != 0 {
 		t.Errorf("%d marks of strangers, %d of them of another hinged, which marks with %q", a.Strangers, a.Twins, a.TwinMarks)
 	}
-	p, _ := w.f.State().Places.Get(other.place.key())
+	p, _ := w.f.State().Places.Get(placeKey(other.place))
 	if len(p.Own) != 0 {
 		t.Errorf("%q were taken for the owner's", p.Own)
 	}
@@ -150,8 +151,8 @@ func TestMarkOfAnArchivedMessageIsTakenBack(t *testing.T) {
 	w.vanish(l)
 	w.wait(time.Hour)
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment()})
-	if r, asked := w.requestOf(request.ID); !asked || r.Flag != mark || r.Also != companion || PlaceOf(r.Place) != other.place {
+	w.apply(&filter.UndoRequested{At: w.moment()})
+	if r, asked := w.requestOf(request.ID); !asked || r.Flag != mark || r.Also != companion || r.Place != other.place {
 		t.Errorf("asked back: %+v (%v), want %s and %s at %+v", r, asked, mark, companion, other.place)
 	}
 }
@@ -160,11 +161,11 @@ func TestMarkOfAnArchivedMessageIsTakenBack(t *testing.T) {
 func TestLabelsAreKept(t *testing.T) {
 	w := gmail(t)
 	w.restart = true
-	if !w.f.isLabel("INBOX") || w.f.isLabel("Keep") {
+	if !w.f.Ledger().Places.IsLabel("INBOX") || w.f.Ledger().Places.IsLabel("Keep") {
 		t.Error("INBOX is no label, or Keep one")
 	}
-	w.apply(&Opened{At: w.moment(), Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1})
-	if w.f.isLabel("INBOX") {
+	w.apply(&filter.Opened{At: w.moment(), Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1})
+	if w.f.Ledger().Places.IsLabel("INBOX") {
 		t.Error("INBOX is a label still")
 	}
 }

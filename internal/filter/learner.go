@@ -294,12 +294,12 @@ func (k *kernel) effect(e model.Lesson, _ float64) func(model.Vector) float64 {
 	return func(x model.Vector) float64 { return float64(step * k.o.Kernel.Degree.Of(e.Vector, x)) }
 }
 
-// beginAnew drops what was learnt, since another learner has no use for it, and all
+// BeginAnew drops what was learnt, since another learner has no use for it, and all
 // that was counted of it: it must prove itself as the first one had to.
 //
 // What was said of a message stays known, so it is not learnt again. Displaced goes
 // on, so that it only ever grows.
-func beginAnew(st *store.State) {
+func BeginAnew(st *store.State) {
 	a := &st.Account
 	dropModel(st)
 	st.Labelled.Empty()

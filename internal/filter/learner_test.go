@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"slices"
 	"strings"
@@ -13,12 +15,12 @@ import (
 )
 
 // kernelOptions are those of kernel accounts, with budgets that are soon full.
-func kernelOptions() map[string]Options {
+func kernelOptions() map[string]filter.Options {
 	passive, perceptron := testOptions(), testOptions()
-	passive.Kernel = Kernel{Degree: 2, Budget: 12}
-	perceptron.Kernel = Kernel{Degree: 3, Budget: 12}
+	passive.Kernel = filter.Kernel{Degree: 2, Budget: 12}
+	perceptron.Kernel = filter.Kernel{Degree: 3, Budget: 12}
 	perceptron.Learner = model.Spec{Kind: model.KindPerceptron}
-	return map[string]Options{"degree 2": passive, "perceptron of degree 3": perceptron}
+	return map[string]filter.Options{"degree 2": passive, "perceptron of degree 3": perceptron}
 }
 
 // TestAKernelAccountIsAFunctionOfItsEvents: replayed from its journal, or restarted
@@ -33,14 +35,14 @@ func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
 				w.storm(3, 250)
 			}
 			wantSameDigest(t, "restarted", calm.f, shaken.f)
-			f, err := Replay(store.NewState(), calm.entries(), calm.features)
+			f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantSameDigest(t, "replayed", calm.f, f)
 			st := f.State()
-			if n := st.Supports.Len(); n != 12 || f.Size() != (Size{Supports: n}) || st.Weights.Len() != 0 {
-				t.Errorf("%d supports, %+v, %d weights; the budget is 12", n, f.Size(), st.Weights.Len())
+			if n := st.Supports.Len(); n != 12 || f.Explainer.Size() != (filter.Size{Supports: n}) || st.Weights.Len() != 0 {
+				t.Errorf("%d supports, %+v, %d weights; the budget is 12", n, f.Explainer.Size(), st.Weights.Len())
 			}
 			if st.Account.Displaced == 0 || st.Account.Updates < 13 || st.Account.MaxNorm == 0 || st.Account.Kernel.Reach == 0 {
 				t.Errorf("%+v", st.Account)
@@ -61,7 +63,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 		flips, corrected := 0, 0
 		for i, key := range w.f.State().Messages.Keys() {
 			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explain(k, nil)
+			ex, err := w.f.Explainer.Explain(k, nil)
 			if err != nil {
 				continue // the owner's own
 			}
@@ -73,13 +75,13 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Score(x) || !slices.Equal(w.f.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
-				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Score(x))
+			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Explainer.Score(x) || !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
+				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Explainer.Score(x))
 			}
 			for _, flip := range ex.Flips {
 				flips++
 				rest := slices.DeleteFunc(x.Vector(), func(f model.Feature) bool { return slices.Contains(flip.Features, f.Index) })
-				if s := w.f.learner.Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
+				if s := w.f.Learner().Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
 					t.Fatalf("%s, %+v: the score is %v", name, flip, s)
 				}
 			}
@@ -87,14 +89,14 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 				continue
 			}
 			c := ex.Corrections[0]
-			twin, err := Replay(store.NewState(), w.entries(), w.features)
+			twin, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := twin.Apply(&Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
+			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
 				t.Fatal(err)
 			}
-			if got := twin.Score(x); math.Abs(got-c.Score) > 1e-6 {
+			if got := twin.Explainer.Score(x); math.Abs(got-c.Score) > 1e-6 {
 				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", name, c.Label, got, c.Score)
 			}
 			corrected++
@@ -113,16 +115,16 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 	w := newWorld(t, o)
 	w.teach()
 	kernel := o
-	kernel.Kernel = Kernel{Degree: 2, Budget: 50}
+	kernel.Kernel = filter.Kernel{Degree: 2, Budget: 50}
 	cubic := kernel
 	cubic.Kernel.Degree = 3
-	for n, next := range []Options{kernel, cubic, o, kernel} {
-		if !w.f.Trained() {
+	for n, next := range []filter.Options{kernel, cubic, o, kernel} {
+		if !w.f.Line().Trained() {
 			t.Fatalf("change %d: untrained before", n)
 		}
-		w.apply(&Configured{At: w.moment(), Options: next})
+		w.apply(&filter.Configured{At: w.moment(), Options: next})
 		st := w.f.State()
-		if a := st.Account; w.f.Trained() || a.Mistakes+a.Updates+a.Scores+a.Labels != 0 || a.Kernel != (model.KernelTally{}) ||
+		if a := st.Account; w.f.Line().Trained() || a.Mistakes+a.Updates+a.Scores+a.Labels != 0 || a.Kernel != (model.KernelTally{}) ||
 			st.Weights.Len()+st.Supports.Len()+st.Labelled.Len()+st.Recent.Len() != 0 {
 			t.Fatalf("change %d: %+v, %d weights, %d supports", n, a, st.Weights.Len(), st.Supports.Len())
 		}
@@ -134,15 +136,15 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 	}
 	less := kernel
 	less.Kernel.Budget = before - 3
-	w.apply(&Configured{At: w.moment(), Options: less})
-	if n := w.f.State().Supports.Len(); n != before || !w.f.Trained() {
+	w.apply(&filter.Configured{At: w.moment(), Options: less})
+	if n := w.f.State().Supports.Len(); n != before || !w.f.Line().Trained() {
 		t.Errorf("a lower budget: %d supports at once, %d before", n, before)
 	}
 	w.storm(9, 200)
 	if n := w.f.State().Supports.Len(); n != before-3 {
 		t.Errorf("a lower budget: %d supports in the end, want %d", n, before-3)
 	}
-	f, err := Replay(store.NewState(), w.entries(), w.features)
+	f, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,13 +154,13 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 func TestKernelOptionsThatCannotBe(t *testing.T) {
 	good := kernelOptions()["degree 2"]
 	for name, c := range map[string]struct {
-		spoil func(*Options)
+		spoil func(*filter.Options)
 		want  string
 	}{
-		"no budget":      {func(o *Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
-		"great budget":   {func(o *Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
-		"degree":         {func(o *Options) { o.Kernel.Degree = 17 }, "degree is 17"},
-		"budget without": {func(o *Options) { o.Kernel = Kernel{Budget: 5} }, "degree is 0"},
+		"no budget":      {func(o *filter.Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
+		"great budget":   {func(o *filter.Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
+		"degree":         {func(o *filter.Options) { o.Kernel.Degree = 17 }, "degree is 17"},
+		"budget without": {func(o *filter.Options) { o.Kernel = filter.Kernel{Budget: 5} }, "degree is 0"},
 	} {
 		o := good
 		c.spoil(&o)

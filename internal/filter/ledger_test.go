@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"slices"
@@ -24,7 +24,7 @@ func TestRefusalsOfOthersMarksAreToldFromThoseInTheLedger(t *testing.T) {
 		t.Fatalf("%d refusals, want 3", n)
 	}
 	var got []store.MessageKey
-	for _, r := range w.f.RefusedOthers() {
+	for _, r := range w.f.Ledger().RefusedOthers() {
 		if r.At != w.moment() {
 			t.Errorf("refused at %v, want %v", r.At, w.moment())
 		}
@@ -33,13 +33,13 @@ func TestRefusalsOfOthersMarksAreToldFromThoseInTheLedger(t *testing.T) {
 	if len(got) != 2 || !slices.Contains(got, theirs.key) || !slices.Contains(got, nameless.key) {
 		t.Fatalf("got %x, want %x and %x", got, theirs.key, nameless.key)
 	}
-	if got := w.f.Ledger(ours.key, 0); !slices.Equal(got, []uint64{m.ID}) {
+	if got := w.f.Ledger().Entries.MarksOf(ours.key, 0); !slices.Equal(got, []uint64{m.ID}) {
 		t.Fatalf("the ledger of the message is %v, want [%d]", got, m.ID)
 	}
-	if got := w.f.Ledger(store.MessageKey{9}, w.row(ours).ID); !slices.Equal(got, []uint64{m.ID}) {
+	if got := w.f.Ledger().Entries.MarksOf(store.MessageKey{9}, w.row(ours).ID); !slices.Equal(got, []uint64{m.ID}) {
 		t.Fatalf("by its Message-ID it is %v, want [%d]", got, m.ID)
 	}
-	if got := w.f.Ledger(theirs.key, w.row(theirs).ID); got != nil {
+	if got := w.f.Ledger().Entries.MarksOf(theirs.key, w.row(theirs).ID); got != nil {
 		t.Fatalf("the ledger of the other is %v", got)
 	}
 }
@@ -48,11 +48,11 @@ func TestMarkedNowLooksAtEveryCopy(t *testing.T) {
 	w := newWorld(t, testOptions())
 	l, _ := w.deliver("INBOX", mail("m@x", "news@example.net", "list@example.net", "newsletter"), `\Seen`)
 	copied, _ := w.deliver("Keep", l.raw, `\Seen`)
-	if marked, places := w.f.MarkedNow(l.key); marked != nil || places != 2 {
+	if marked, places := w.f.Ledger().MarkedNow(l.key); marked != nil || places != 2 {
 		t.Fatalf("got %q in %d places", marked, places)
 	}
 	w.flag(copied, `\Seen`, `\Important`)
-	if marked, places := w.f.MarkedNow(l.key); !slices.Equal(marked, []string{"Keep"}) || places != 2 {
+	if marked, places := w.f.Ledger().MarkedNow(l.key); !slices.Equal(marked, []string{"Keep"}) || places != 2 {
 		t.Fatalf("got %q in %d places", marked, places)
 	}
 }

@@ -35,66 +35,46 @@ type LetterSettled struct {
 
 func (e *LetterIntended) apply(f *Filter, r *Result) error {
 	id := IDOf(e.MessageID)
-	if _, known := f.ledger.letters[id]; known || id == 0 {
+	if _, _, known := f.ledger.Letters.Get(id); known || id == 0 {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	r.Changed = true
-	a := &f.st.Account
-	f.ledger.put(a.LedgerNext, store.LedgerEntry{
-		ID: id, Mailbox: e.Mailbox, Letter: e.MessageID, State: store.LetterSending, Intended: a.Clock, Asks: e.Asks,
-	})
-	f.ledger.letters[id] = a.LedgerNext
-	a.LedgerNext++
-	f.ledger.forgetOldest()
+	f.ledger.Letters.Intend(store.LedgerEntry{ID: id, Mailbox: e.Mailbox, Letter: e.MessageID, Asks: e.Asks})
 	return nil
 }
 
 func (e *LetterSettled) apply(f *Filter, r *Result) error {
-	entry, ok := f.ledger.entry(e.Ledger)
-	if !ok || entry.State != store.LetterSending {
+	if entry, ok := f.ledger.Entries.Get(e.Ledger); !ok || entry.State != store.LetterSending {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	r.Changed = true
-	to := store.LetterUnsent
-	if e.Sent {
-		to = store.LetterSent
-	}
-	f.ledger.settle(e.Ledger, entry, to)
+	f.ledger.Letters.Settle(e.Ledger, e.Sent)
 	return nil
-}
-
-// wrote reports whether a message is a letter of ours.
-func (l *ledger) wrote(id store.ID) bool {
-	_, ok := l.letters[id]
-	return ok && id != 0
 }
 
 // letter takes the arrival of a letter: its place is known from then on, and nothing else
 // of it is but an answer. It reports whether the message is one.
 func (e *Arrived) letter(f *Filter, r *Result) (bool, error) {
-	if e.Place == (Place{}) || !f.ledger.wrote(e.Meta.ID) {
+	if _, _, ours := f.ledger.Letters.Get(e.Meta.ID); !ours || e.Place == (Place{}) {
 		return false, nil
 	}
-	f.dropPlace(e.Place.key())
-	f.putPlace(e.Place, store.Place{Flags: e.Flags, Letter: e.Meta.ID})
+	f.ledger.Leave(e.Place)
+	f.ledger.Places.Put(e.Place, store.Place{Flags: e.Flags, Letter: e.Meta.ID})
 	r.Changed = true
-	return true, f.hearAnswer(e.Meta.ID, max(e.At, e.Seen), mannerOf(e.Place, e.Away, e.ModSeq), r)
+	return true, f.moves.hearAnswer(e.Meta.ID, max(e.At, e.Seen), mannerOf(e.Place, e.Away, e.ModSeq), r)
 }
 
 // hearAnswer hears what the owner has done with a letter that asks about a message, once
 // something about the letter has changed. What was answered and is taken back within the
 // settle window was never said. Deleting a letter is no answer where the owner has said
 // something of the message already: then it only tidies up.
-func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result) error {
-	n, ours := f.ledger.letters[id]
-	e, ok := f.ledger.entry(n)
-	if id == 0 || !ours || !ok || e.Asks == (store.MessageKey{}) {
+func (f *moves) hearAnswer(id store.ID, at store.Moment, with manner, r *Result) error {
+	n, e, ours := f.ledger.Letters.Get(id)
+	if !ours || e.Asks == (store.MessageKey{}) {
 		return nil
 	}
 	answer, after := f.answerOf(id, &e)
@@ -102,26 +82,25 @@ func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result
 	if answer == e.Answer || !known {
 		return nil
 	}
-	if err := f.advance(at, r); err != nil {
+	if err := f.Teacher.advance(at, r); err != nil {
 		return err
 	}
 	m, _ = f.st.Messages.Get(string(e.Asks[:]))
 	if before := (said{label: e.Answer, source: store.SourceLetter}); answer != 0 {
 		withdraw(&m, before)
 	} else {
-		f.unsay(e.Asks, &m, before)
+		f.Voice.unsay(e.Asks, &m, before)
 	}
-	e.Answer = answer
-	f.ledger.put(n, e)
+	f.ledger.Letters.Answer(n, answer)
 	if answer == model.Important || answer == model.Ordinary && !spokenOf(&m) {
 		what := said{label: answer, source: store.SourceLetter}
 		if after {
 			what.after = f.opts.Elsewhere
 		}
-		if err := f.label(e.Asks, &m, what, with, r); err != nil {
+		if err := f.Voice.label(e.Asks, &m, what, with, r); err != nil {
 			return err
 		}
-		f.noteActivity()
+		f.Teacher.noteActivity()
 	}
 	f.st.Messages.Put(string(e.Asks[:]), m)
 	return nil
@@ -131,19 +110,19 @@ func (f *Filter) hearAnswer(id store.ID, at store.Moment, with manner, r *Result
 // is a yes, and a no is that all are thrown away. While there is none, it may be on its way
 // from one mailbox to another, and the answer is that of before. after: it may turn up
 // elsewhere, as some programs move by \Deleted and a copy.
-func (f *Filter) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label, after bool) {
+func (f *moves) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label, after bool) {
 	answer = e.Answer
 	for i, key := range f.st.Places.Find(func(p store.Place) bool { return p.Letter == id }) {
 		p, _ := f.st.Places.Get(key)
 		mailbox, _ := store.SplitPlaceKey(key)
 		// Another program may mark whatever arrives.
-		byProgram := f.programKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
+		byProgram := f.Voice.programKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
 		for _, flag := range p.Flags {
-			if flag == `\flagged` && !f.opts.isMark(flag) || (f.opts.isMark(flag) || flag == "$important") && !byProgram {
+			if flag == `\flagged` && !f.ledger.IsMark(flag) || (f.ledger.IsMark(flag) || flag == "$important") && !byProgram {
 				return model.Important, false
 			}
 		}
-		role := f.role(mailbox)
+		role := f.ledger.Places.Role(mailbox)
 		away := role == ingest.RoleTrash || role == ingest.RoleJunk
 		deleted := ingest.HasFlag(p.Flags, `\Deleted`)
 		switch {
@@ -155,33 +134,4 @@ func (f *Filter) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label
 		after = after || deleted && !away
 	}
 	return answer, after
-}
-
-// Letter is one entry of a letter in the ledger.
-type Letter struct {
-	Number    uint64
-	MessageID string
-	State     store.LedgerState
-	Intended  store.Moment
-	Asks      store.MessageKey // zero: it asks nothing
-	Answer    model.Label      // what the owner did with it says so; 0: nothing yet
-}
-
-// Letters returns the letters that the ledger knows, in the order of their numbers.
-func (f *Filter) Letters() []Letter {
-	var out []Letter
-	for _, n := range f.ledger.about(func(e store.LedgerEntry) bool { return e.Letter != "" }) {
-		e, _ := f.ledger.entry(n)
-		out = append(out, Letter{n, e.Letter, e.State, e.Intended, e.Asks, e.Answer})
-	}
-	return out
-}
-
-// forgetAsked forgets about which messages letters ask, of those that are forgotten.
-func (l *ledger) forgetAsked(forgotten func(store.MessageKey) bool) {
-	for _, n := range l.about(func(e store.LedgerEntry) bool { return e.Letter != "" && forgotten(e.Asks) }) {
-		e, _ := l.entry(n)
-		e.Asks, e.Answer = store.MessageKey{}, 0
-		l.put(n, e)
-	}
 }

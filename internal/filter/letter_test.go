@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -19,13 +20,13 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 		w.teach()
 		w.wait(time.Hour)
 		w.lessons, w.marks = nil, nil
-		before := w.f.st.Account
+		before := w.f.State().Account
 		const id = "digest.20260302.0123456789abcdef@hinged.invalid"
-		w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id})
-		if r := w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id}); r.Changed {
+		w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id})
+		if r := w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id}); r.Changed {
 			t.Error("the same letter was entered twice")
 		}
-		all := w.f.Letters()
+		all := w.f.Ledger().Letters.All()
 		if len(all) != 1 || all[0].MessageID != id || all[0].State != store.LetterSending || all[0].Intended != w.moment() {
 			t.Fatalf("the ledger has the letters %+v", all)
 		}
@@ -34,9 +35,9 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 		if r.Decision != nil || len(r.Marks) > 0 {
 			t.Errorf("the letter was decided: %+v", r.Decision)
 		}
-		w.apply(&LetterSettled{At: w.moment(), Ledger: n, Sent: true})
+		w.apply(&filter.LetterSettled{At: w.moment(), Ledger: n, Sent: true})
 		w.wantLedger(n, store.LetterSent)
-		if r := w.apply(&LetterSettled{At: w.moment(), Ledger: n}); r.Changed {
+		if r := w.apply(&filter.LetterSettled{At: w.moment(), Ledger: n}); r.Changed {
 			t.Error("what was sent became unsent")
 		}
 		w.flag(l, `\Flagged`, `\Seen`, "$Important")
@@ -45,15 +46,15 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 		w.wait(10 * time.Minute)
 		l = w.move(l, "INBOX", `\Flagged`, `\Answered`)
 		w.wait(10 * time.Minute)
-		w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+		w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 		for range 30 {
 			w.wait(24 * time.Hour)
 		}
-		after := w.f.st.Account
+		after := w.f.State().Account
 		if len(w.marks) > 0 || after.Messages != before.Messages || after.Decided != before.Decided {
 			t.Errorf("it counts: %d messages, %d decided, %d marks asked for", after.Messages-before.Messages, after.Decided-before.Decided, len(w.marks))
 		}
-		if _, known := w.f.st.Messages.Get(string(l.key[:])); known {
+		if _, known := w.f.State().Messages.Get(string(l.key[:])); known {
 			t.Error("it is known as a message")
 		}
 		for _, lesson := range w.lessons {
@@ -61,7 +62,7 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 				t.Errorf("it taught %+v", lesson)
 			}
 		}
-		if u := w.f.Undoable(0, nil); len(u) > 0 {
+		if u := w.f.Ledger().Undo.Choices(0, nil); len(u) > 0 {
 			for _, mark := range u {
 				if mark.Number == n {
 					t.Error("it can be taken back like a mark")
@@ -83,19 +84,19 @@ func TestALetterThatWasNotSentAndOldOnes(t *testing.T) {
 	w.teach()
 	for i := range 101 {
 		w.wait(time.Hour)
-		w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: fmt.Sprintf("%d@hinged.invalid", i)})
+		w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: fmt.Sprintf("%d@hinged.invalid", i)})
 	}
-	all := w.f.Letters()
-	if len(all) == 0 || len(all) > 100 || all[len(all)-1].MessageID != "100@hinged.invalid" || len(w.f.ledger.letters) != len(all) {
+	all := w.f.Ledger().Letters.All()
+	if len(all) == 0 || len(all) > 100 || all[len(all)-1].MessageID != "100@hinged.invalid" {
 		t.Fatalf("of 101 letters the ledger of 100 entries has %d", len(all))
 	}
 	last := all[len(all)-1].Number
-	w.apply(&LetterSettled{At: w.moment(), Ledger: last})
+	w.apply(&filter.LetterSettled{At: w.moment(), Ledger: last})
 	w.wantLedger(last, store.LetterUnsent)
-	if r := w.apply(&LetterSettled{At: w.moment(), Ledger: 1 << 40, Sent: true}); r.Changed {
+	if r := w.apply(&filter.LetterSettled{At: w.moment(), Ledger: 1 << 40, Sent: true}); r.Changed {
 		t.Error("a letter that is in no ledger changes something")
 	}
-	if r := w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX"}); r.Changed {
+	if r := w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX"}); r.Changed {
 		t.Error("a letter without a Message-ID is entered")
 	}
 }
@@ -119,7 +120,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 		{"it gets the mark", func(a *acts) { a.w.flag(a.letter, `\Seen`, "$Important") }, "important by letter"},
 		{"it gets the mark at once, unread", func(a *acts) { a.w.now = a.w.now.Add(-time.Hour); a.w.flag(a.letter, "$Important") }, "important by letter"},
 		{"another program marks what arrives", func(a *acts) {
-			a.w.f.st.Account.Hasty = manyHasty
+			a.w.f.State().Account.Hasty = filter.ManyHasty
 			a.w.now = a.w.now.Add(-time.Hour)
 			a.w.flag(a.letter, "$Important")
 		}, ""},
@@ -161,7 +162,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 			a.w.flag(a.about, `\Flagged`)
 		}, "important by flagged"},
 		{"the message is gone", func(a *acts) {
-			a.w.apply(&Vanished{At: a.w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{a.about.place.UID}})
+			a.w.apply(&filter.Vanished{At: a.w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{a.about.place.UID}})
 			a.w.flag(a.letter, `\Flagged`)
 		}, "important by letter"},
 	} {
@@ -171,22 +172,22 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 			w.teach()
 			about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
 			w.wait(time.Hour)
-			w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: about.key})
+			w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: about.key})
 			l, r := w.deliver("INBOX", mail(id, "question@hinged.invalid", owner, "Does this matter to you?"))
 			if r.Decision != nil {
 				t.Fatal("the letter was decided")
 			}
-			w.apply(&LetterSettled{At: w.moment(), Ledger: w.f.Letters()[0].Number, Sent: true})
+			w.apply(&filter.LetterSettled{At: w.moment(), Ledger: w.f.Ledger().Letters.All()[0].Number, Sent: true})
 			w.wait(time.Hour)
-			before := w.f.st.Account.Messages
+			before := w.f.State().Account.Messages
 			test.do(&acts{w, about, l})
 			w.wait(time.Hour)
 			got := ""
-			if m, _ := w.f.st.Messages.Get(string(about.key[:])); isWord(m.Source) {
+			if m, _ := w.f.State().Messages.Get(string(about.key[:])); filter.IsWord(m.Source) {
 				got = m.Label.String() + " by " + m.Source.String()
 			}
-			if got != test.want || w.f.st.Account.Messages != before {
-				t.Errorf("%s: learnt %q, want %q; it counts %d more messages", test.name, got, test.want, w.f.st.Account.Messages-before)
+			if got != test.want || w.f.State().Account.Messages != before {
+				t.Errorf("%s: learnt %q, want %q; it counts %d more messages", test.name, got, test.want, w.f.State().Account.Messages-before)
 			}
 		}
 	}
@@ -196,9 +197,9 @@ func TestWhatALetterAskedAboutIsForgottenWithTheMessage(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
 	about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
-	w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: "q@hinged.invalid", Asks: about.key})
-	w.f.ledger.forgetAsked(func(k store.MessageKey) bool { return k == about.key })
-	if l := w.f.Letters(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
+	w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: "q@hinged.invalid", Asks: about.key})
+	w.f.Ledger().Letters.ForgetAsked(func(k store.MessageKey) bool { return k == about.key })
+	if l := w.f.Ledger().Letters.All(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
 		t.Errorf("the ledger has %+v", l)
 	}
 }

@@ -30,25 +30,18 @@ func (l *lookup) all() map[store.MessageKey]uint64 {
 	if l.index == nil {
 		l.index = make(map[store.MessageKey]uint64, l.rows.Len())
 		l.rows.Each(func(key string, row *store.Windowed) {
-			k, n := row.Message, windowNumber(key)
-			if before, ok := l.index[k]; !ok || before < n {
-				l.index[k] = n
-			}
+			l.index[row.Message] = max(l.index[row.Message], windowNumber(key))
 		})
 	}
 	return l.index
 }
 
 // put notes that the row of a message has that number now.
-func (l *lookup) put(k store.MessageKey, n uint64) {
-	if l.index != nil {
-		l.index[k] = n
-	}
-}
+func (l *lookup) put(k store.MessageKey, n uint64) { l.all()[k] = n }
 
 // drop notes that the row with that number is that of the message no more.
 func (l *lookup) drop(k store.MessageKey, n uint64) {
-	if l.index != nil && l.index[k] == n {
+	if l.all()[k] == n {
 		delete(l.index, k)
 	}
 }

@@ -3,10 +3,10 @@
 package filter
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -16,52 +16,35 @@ import (
 //
 // Precedence: excluded folder (never decided) > the owner's own mark or un-mark
 // > shadow > rule > threshold.
-func (f *Filter) intend(e *Arrived, m *store.Message, r *Result) {
+func (f *Arrivals) intend(e *Arrived, m *store.Message) {
 	if reason := f.obstacle(e, m); reason != store.ReasonThreshold {
 		m.Reason = reason
 		return
 	}
-	if reason := f.spend(); reason != store.ReasonThreshold {
+	if reason := f.line.Spend(f.Teacher.Day(f.st.Account.Clock)); reason != store.ReasonThreshold {
 		m.Reason = reason
 		return
 	}
-	f.enter(e, m, r)
-}
-
-// spend takes one of the marks of the day. It returns ReasonThreshold, or why there is none
-// left: in the first days few are set, and the rest is as in shadow.
-func (f *Filter) spend() store.Reason {
-	a := &f.st.Account
-	if day := f.day(a.Clock); day != a.SentDay {
-		a.SentDay, a.SentToday = day, 0
-	}
-	switch limit := f.opts.Threshold.PerDay; {
-	case limit > 0 && a.SentToday >= uint32(limit):
-		return store.ReasonBudget
-	case f.fewADay() && a.SentToday >= firstMarks:
-		return store.ReasonShadow
-	}
-	a.SentToday++
-	return store.ReasonThreshold
+	f.ledger.Enter(e.Meta.Key, m, e.Place, e.Flags, e.ModSeq)
 }
 
 // obstacle returns why an important message must not be marked, or
 // ReasonThreshold when nothing stands against it.
-func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
-	if refused, _ := f.ledger.refused(e.Meta.Key, m.ID); refused {
+func (f *Arrivals) obstacle(e *Arrived, m *store.Message) store.Reason {
+	if refused, _ := f.ledger.Refusals.Refused(e.Meta.Key, m.ID); refused {
 		return store.ReasonRefused
 	}
-	no := func(flag string) bool { return f.opts.isMark(flag) || meaning(flag, e.Flags).label == model.Ordinary }
+	no := func(flag string) bool { return f.ledger.IsMark(flag) || meaning(flag, e.Flags).label == model.Ordinary }
 	if slices.ContainsFunc(e.Flags, no) || saidNo(m) {
 		return store.ReasonOwner
 	}
 	if m.Claimed {
 		return store.ReasonClaimed
 	}
-	if f.ledger.entered(e.Meta.Key) {
+	if f.ledger.Entries.Entered(e.Meta.Key) {
 		return store.ReasonDuplicate
 	}
-	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && id.Message != e.Meta.Key && f.ledger.entered(id.Message) {
+	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && id.Message != e.Meta.Key && f.ledger.Entries.Entered(id.Message) {
 		return store.ReasonDuplicate // the same Message-ID in other bytes, as lists make them
 	}
 	if f.past(e) {
@@ -73,15 +56,13 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if e.Seen != 0 && ingest.HasFlag(e.Flags, `\Seen`) {
 		return store.ReasonRead
 	}
-	if why := f.suspect(e, m); why != store.ReasonThreshold {
+	if why := f.People.suspect(e, m); why != store.ReasonThreshold {
 		return why
 	}
-	if f.opts.Shadow == ShadowAuto && f.earned() {
-		if a := &f.st.Account; !a.Proven {
-			a.Proven, a.ProvenAt = true, a.Clock
-		}
+	if f.opts.Shadow == ShadowAuto {
+		f.line.Prove()
 	}
-	if f.InShadow() || !f.opts.marking() || f.fewADay() && !f.amongSurest(m) {
+	if f.line.InShadow() || !f.opts.marking() || f.line.fewADay() && !f.Messages.amongSurest(m) {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold
@@ -90,8 +71,8 @@ func (f *Filter) obstacle(e *Arrived, m *store.Message) store.Reason {
 // Withheld returns why an important message that comes again must not be marked again,
 // or ReasonThreshold when nothing that happened since its decision stands against it. A
 // label that follows from silence alone is no word of the owner's.
-func (f *Filter) Withheld(k store.MessageKey, m *store.Message) store.Reason {
-	switch refused, _ := f.ledger.refused(k, m.ID); {
+func (f *Arrivals) Withheld(k store.MessageKey, m *store.Message) store.Reason {
+	switch refused, _ := f.ledger.Refusals.Refused(k, m.ID); {
 	case refused && m.Source != store.SourceExplicit:
 		return store.ReasonRefused
 	case m.Pending.Label == model.Ordinary, m.Label == model.Ordinary && m.Source > store.SourceSilence:
@@ -107,135 +88,60 @@ func saidNo(m *store.Message) bool {
 	return m.Label == model.Ordinary || m.Pending.Label == model.Ordinary
 }
 
-// apply takes the end of one attempt to set a mark, or to take it back.
+// Settled is the end of one attempt to carry out a mark intent.
+type Settled struct {
+	At      store.Moment       `cbor:"1,keyasint,omitempty"`
+	Ledger  uint64             `cbor:"2,keyasint"` // number of the ledger entry
+	Outcome ingest.MarkOutcome `cbor:"3,keyasint"`
+	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
+	// Cleared is where the mark was to be taken back; nil: it was to be set.
+	Cleared *Place `cbor:"5,keyasint,omitempty"`
+	// Copied is the copy that was asked for; see ingest.MarkResult.
+	Copied *store.Copied `cbor:"20,keyasint,omitempty"`
+}
+
 func (e *Settled) apply(f *Filter, r *Result) error {
-	if _, known := f.ledger.entry(e.Ledger); !known {
+	if _, known := f.ledger.Entries.Get(e.Ledger); !known {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	entry, _ := f.ledger.entry(e.Ledger)
-	if entry.CopyTo != "" {
-		return f.applyCopied(e, entry, r)
+	heed := func(at Place, old store.Place, flags []string) error {
+		return f.Voice.reflag(at, old, flags, manner{}, r)
 	}
-	if e.Cleared != nil {
-		f.applyCleared(e, entry, r)
-		return nil
-	}
-	flag := ingest.CanonicalFlag(entry.Keyword)
-	undone := e.Outcome == ingest.MarkConflict || e.Outcome == ingest.MarkUnsure // nothing was done
-	switch {
-	case entry.State != store.MarkIntended:
-	case e.Outcome == ingest.MarkUnsure && !f.besideOurs(entry, e.Flags):
-		f.ledger.refuse(entry.Message, entry.ID, flag)
-	case e.Outcome == ingest.MarkDone:
-		f.ledger.confirm(e.Ledger, entry)
-	case !undone:
-		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
-	case ingest.HasFlag(e.Flags, flag):
-		// Our STORE did nothing, and yet the mark is there: somebody else was first.
-		entry.Prior = true
-		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
-	case f.takenOff(&entry, e.Flags):
-		f.ledger.refuse(entry.Message, entry.ID, flag)
-	default:
-		entry.Tries++
-		f.ledger.settle(e.Ledger, entry, store.MarkIntended)
-	}
+	return f.ledger.Settle(&ledger.Attempt{Number: e.Ledger, Outcome: e.Outcome, Flags: e.Flags, Cleared: e.Cleared, Copied: e.Copied}, heed)
+}
 
-	defer f.requestCopy(entry.Message, r)
-	place := placeOf(entry)
-	old, there := f.at(place, entry.Message)
-	if !there {
+// UndoRequested is the owner's wish to have marks taken back: those of the ledger that stand.
+type UndoRequested struct {
+	At store.Moment `cbor:"1,keyasint,omitempty"`
+	// Since leaves those alone that were intended earlier.
+	Since store.Moment `cbor:"2,keyasint,omitempty"`
+	// Alone: no source runs but for this, so that what is intended was not asked for
+	// in this run: it may be on the message or not.
+	Alone bool `cbor:"3,keyasint,omitempty"`
+	// Only are the numbers of the entries that it is about; none: it is about all.
+	Only []uint64 `cbor:"4,keyasint,omitempty"`
+}
+
+func (e *UndoRequested) apply(f *Filter, r *Result) error {
+	if !f.ledger.Undo.Any(e.Since, e.Only) {
 		return nil
 	}
-	if e.Outcome == ingest.MarkDone || undone {
-		if e.Outcome == ingest.MarkDone && !ingest.HasFlag(old.Flags, flag) {
-			// What appeared by our own hand is no change to heed.
-			old.Flags = append(slices.Clone(old.Flags), flag)
-			if ingest.HasFlag(e.Flags, entry.Companion) {
-				old.Flags = append(old.Flags, entry.Companion)
-			}
-			old.Flags = ingest.CanonicalFlags(old.Flags)
-		}
-		if err := f.reflag(place, old, e.Flags, manner{}, r); err != nil {
-			return err
-		}
+	if err := f.Teacher.advance(e.At, r); err != nil {
+		return err
 	}
-	entry, _ = f.ledger.entry(e.Ledger)
-	switch {
-	case !undone || entry.State != store.MarkIntended:
-	case entry.Tries <= maxTries && f.wanted(entry):
-		// The message changed in between; that was no word of the owner's against it.
-		r.Marks = append(r.Marks, request(e.Ledger, entry, e.Flags))
-	default:
-		f.ledger.settle(e.Ledger, entry, store.MarkAbandoned)
+	if a := &f.st.Account; a.Paused {
+		a.Clock = max(a.Clock, a.PausedSince+1) // so that it is seen to have come after the pause
 	}
+	f.ledger.Undo.Begin(e.Since, e.Only, e.Alone)
 	return nil
 }
 
-// besideOurs reports whether another flag of the same mark is on the message: then it was that
-// which changed the message, and this one was not set yet.
-func (f *Filter) besideOurs(e store.LedgerEntry, now []string) bool {
-	return f.ledger.has(e.Message, func(o store.LedgerEntry) bool {
-		return o.Intended == e.Intended && o.Keyword != e.Keyword && o.CopyTo == "" && stands(o) && ingest.HasFlag(now, ingest.CanonicalFlag(o.Keyword))
-	})
-}
-
-// takenOff reports whether an intended mark is absent because somebody took it off
-// before it was confirmed, as during a crash: its companion, which the same command
-// set, is there. The companion of another hinged is noted in e as not ours.
-func (f *Filter) takenOff(e *store.LedgerEntry, now []string) bool {
-	if !ingest.HasFlag(now, e.Companion) {
-		return false
-	}
-	if p, _ := f.at(placeOf(*e), e.Message); ingest.HasFlag(p.Own, e.Companion) {
-		e.Companion = ""
-		return false
-	}
-	return !f.ledger.has(e.Message, func(other store.LedgerEntry) bool {
-		return other.State == store.MarkConfirmed && other.Companion == e.Companion && placeOf(other) == placeOf(*e)
-	})
-}
-
-// at returns what is known of a place, and whether message k lies there.
-func (f *Filter) at(place Place, k store.MessageKey) (store.Place, bool) {
-	p, known := f.st.Places.Get(place.key())
-	box, _ := f.st.Boxes.Get(place.Mailbox)
-	return p, known && p.Message == k && box.UIDValidity == place.UIDValidity
-}
-
-// Intents returns the marks that are committed as to be taken back, or as
-// intended and not yet confirmed, in order, to be requested again after a
-// restart. One that is not wanted any more is left as it is: if it was set before
-// the end of the run, it is seen to be there and is ours.
-func (f *Filter) Intents() []ingest.MarkRequest {
-	out := f.Undoing()
-	for _, n := range slices.Sorted(maps.Keys(f.ledger.intended)) {
-		e, _ := f.ledger.entry(n)
-		if !f.wanted(e) || e.CopyTo != "" && f.ledger.marking(e.Message) {
-			continue
-		}
-		p, _ := f.st.Places.Get(placeOf(e).key())
-		r := request(n, e, p.Flags)
-		r.Again = true // it was asked for; whether the source came to it is not known
-		out = append(out, r)
-	}
-	return out
-}
-
-// wanted reports whether an intended mark is still to be set: the owner may have
-// silenced the account, chosen another mark, or called the message ordinary in
-// words, which leave no trace on the server that our STORE would stop at.
-func (f *Filter) wanted(e store.LedgerEntry) bool {
-	m, known := f.st.Messages.Get(string(e.Message[:]))
-	if word := Word(&m) == model.Important && f.opts.Shadow != ShadowOn; !known || saidNo(&m) || f.InShadow() && !word {
-		return false
-	}
-	if e.CopyTo != "" {
-		refused, _ := f.ledger.refused(e.Message, e.ID)
-		return !refused && e.Undo == 0 && e.CopyTo == f.opts.CopyTo
-	}
-	return f.opts.isMark(ingest.CanonicalFlag(e.Keyword))
+// wanted reports whether a message whose mark was intended is still to be marked.
+func (f *Filter) wanted(k store.MessageKey) bool {
+	m, known := f.st.Messages.Get(string(k[:]))
+	word := Word(&m) == model.Important && f.opts.Shadow != ShadowOn
+	return known && !saidNo(&m) && (word || !f.line.InShadow())
 }

@@ -10,8 +10,14 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
+// Messages are the messages that an account remembers.
+type Messages struct {
+	*parts
+	oldest messageQueue // all of them, by Seq
+}
+
 // Newest yields the known messages with their rows, the one that arrived last first.
-func (f *Filter) Newest() iter.Seq2[store.MessageKey, store.Message] {
+func (f *Messages) Newest() iter.Seq2[store.MessageKey, store.Message] {
 	return func(yield func(store.MessageKey, store.Message) bool) {
 		for i := len(f.oldest.keys) - 1; i >= f.oldest.head; i-- {
 			k := f.oldest.keys[i]
@@ -31,18 +37,11 @@ func Judged(m *store.Message) (judged, wrong bool) {
 
 // RuleOf returns the rule that decided a message, as far as it is still in force; nil
 // if none did.
-func (f *Filter) RuleOf(m *store.Message) *Rule {
+func (f *Explainer) RuleOf(m *store.Message) *Rule {
 	if m.Rule == 0 {
 		return nil
 	}
-	return f.rules.byIndex(m.Rule)
-}
-
-// Cut returns the threshold, and the lower end of the band below it in which messages are
-// unsure.
-func (f *Filter) Cut() (threshold, low float64) {
-	c := f.fitted()
-	return c.Threshold, c.Low
+	return f.learning.rules.byIndex(m.Rule)
 }
 
 // Zone returns the time zone in which the account's days begin.
@@ -50,10 +49,12 @@ func (f *Filter) Zone() *time.Location { return f.zone }
 
 // SquaredNorm returns ‖φ(x)‖², φ the map of the kernel: a lesson on x moves the score of
 // x by its step times this.
-func (f *Filter) SquaredNorm(x *featurize.Features) float64 { return f.learner.Norm(x.Vector()) }
+func (f *Explainer) SquaredNorm(x *featurize.Features) float64 {
+	return f.learning.learner.Norm(x.Vector())
+}
 
 // Oldest returns when the oldest known message arrived.
-func (f *Filter) Oldest() (at store.Moment, ok bool) {
+func (f *Messages) Oldest() (at store.Moment, ok bool) {
 	for i := f.oldest.head; i < len(f.oldest.keys); i++ {
 		if m, ok := f.st.Messages.Get(string(f.oldest.keys[i][:])); ok {
 			return m.Arrived, true

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
 
@@ -38,11 +39,11 @@ func TestOldMailIsNeverMarked(t *testing.T) {
 			w.teach()
 			m := w.reader.Read(mail("old@x", "boss@example.com", owner, "urgent old thing"))
 			w.uids["INBOX"]++
-			l := letter{Place{"INBOX", 1, w.uids["INBOX"]}, m.Key, nil}
+			l := letter{placeAt("INBOX", 1, w.uids["INBOX"]), m.Key, nil}
 			dated := w.moment().Add(-c.age)
-			r := w.apply(&Arrived{
+			r := w.apply(&filter.Arrived{
 				At: min(w.moment(), dated), Seen: w.moment(), Dated: dated, Place: l.place, Flags: ingest.CanonicalFlags(c.flags),
-				Meta: NewMeta(m), Message: m,
+				Meta: filter.NewMeta(m), Message: m,
 			})
 			if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant {
 				t.Fatalf("decided %+v, want important", r.Decision)

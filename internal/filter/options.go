@@ -154,8 +154,8 @@ func (o Options) KernelSpec() model.KernelSpec {
 	return model.KernelSpec{Spec: o.Learner, Kernel: o.Kernel.Degree, Budget: o.Kernel.Budget}
 }
 
-// another reports whether what was learnt under the options p is of no use under o.
-func (o Options) another(p Options) bool { return o.Kernel.Degree != p.Kernel.Degree }
+// Another reports whether what was learnt under the options p is of no use under o.
+func (o Options) Another(p Options) bool { return o.Kernel.Degree != p.Kernel.Degree }
 
 // maxSupports bounds the state that an account may have.
 const maxSupports = 100_000
@@ -275,26 +275,6 @@ func optionsOf(st *store.State) (Options, error) {
 
 // marking reports whether anything is to be done with important messages.
 func (o *Options) marking() bool { return len(o.Marks) > 0 || o.CopyTo != "" }
-
-// marksAmong returns those of the canonical flags that are configured marks.
-func (o *Options) marksAmong(flags []string) (marks []string) {
-	for _, flag := range flags {
-		if o.isMark(flag) {
-			marks = append(marks, ingest.CanonicalFlag(flag))
-		}
-	}
-	return marks
-}
-
-// isMark reports whether a canonical flag is one of the configured marks.
-func (o *Options) isMark(flag string) bool {
-	for _, m := range o.Marks {
-		if ingest.CanonicalFlag(m) == flag {
-			return true
-		}
-	}
-	return false
-}
 
 func (t Threshold) validate(bad func(format string, args ...any)) {
 	switch t.Mode {

@@ -24,8 +24,8 @@ type Origin struct {
 // Origins returns the lessons that the score of x comes from, in the order in which they
 // were learnt, as far as the learner keeps them one by one. kept is false for a learner
 // that keeps nothing but weights.
-func (f *Filter) Origins(x model.Vector) (lessons []Origin, kept bool) {
-	if k, ok := f.learner.(*kernel); ok {
+func (f *Explainer) Origins(x model.Vector) (lessons []Origin, kept bool) {
+	if k, ok := f.learning.learner.(*kernel); ok {
 		for slot, pull := range k.l.Pulls(x) {
 			if s, there := k.l.Slot(slot); there && pull != 0 {
 				o := Origin{Label: model.Important, Vector: s.Vector, Pull: pull}
@@ -40,7 +40,7 @@ func (f *Filter) Origins(x model.Vector) (lessons []Origin, kept bool) {
 	if !f.opts.replays() {
 		return nil, false
 	}
-	for n := f.lessons.first; n < f.st.Account.WindowNext; n++ {
+	for n := f.learning.lessons.first; n < f.st.Account.WindowNext; n++ {
 		if row, ok := f.st.Window.Get(store.WindowKey(n)); ok && row.Alpha != 0 {
 			lessons = append(lessons, Origin{Message: row.Message, Label: row.Label, Times: float64(row.Alpha * float64(row.Label))})
 		}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
@@ -13,15 +14,15 @@ import (
 )
 
 // says has the owner call a message important or ordinary in so many words.
-func (w *world) says(l letter, label model.Label) Result {
+func (w *world) says(l letter, label model.Label) filter.Result {
 	w.t.Helper()
 	w.marks = nil
-	return w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+	return w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
 }
 
 func (w *world) wantMark(l letter, want store.LedgerState) {
 	w.t.Helper()
-	if got, _ := w.f.LastMark(l.key); got != want {
+	if got, _ := w.f.Ledger().LastMark(l.key); got != want {
 		w.t.Fatalf("the mark is %v, want %v", got, want)
 	}
 }
@@ -34,23 +35,23 @@ func TestOrdinaryTakesTheMarkOff(t *testing.T) {
 			w, l, _ := marked(t)
 			w.says(l, model.Ordinary)
 			w.wantMark(l, store.MarkRefused)
-			if m := w.row(l); Stands(&m) != store.DecidedOrdinary || w.f.State().Account.Refused != 1 {
-				t.Fatalf("it stands as %v; %d are refused", Stands(&m), w.f.State().Account.Refused)
+			if m := w.row(l); filter.Stands(&m) != store.DecidedOrdinary || w.f.State().Account.Refused != 1 {
+				t.Fatalf("it stands as %v; %d are refused", filter.Stands(&m), w.f.State().Account.Refused)
 			}
 			if restart {
-				w.marks = w.f.Intents()
+				w.marks = w.f.Ledger().Intents()
 			}
 			if len(w.marks) != 1 || !w.marks[0].Clear {
 				t.Fatalf("the requests are %+v, want one to clear", w.marks)
 			}
 			w.cleared(w.marks[0], ingest.MarkDone)
 			w.wantMark(l, store.MarkRefused)
-			if p, _ := w.f.State().Places.Get(l.place.key()); ingest.HasFlag(p.Flags, "$Important") {
+			if p, _ := w.f.State().Places.Get(placeKey(l.place)); ingest.HasFlag(p.Flags, "$Important") {
 				t.Fatal("the place still has the mark")
 			}
 			a := w.f.State().Account
-			if a.Refused != 1 || a.Undone != 0 || a.Marked != 7 || len(w.f.Intents()) != 0 {
-				t.Fatalf("%d marked, %d refused, %d undone; intents %v", a.Marked, a.Refused, a.Undone, w.f.Intents())
+			if a.Refused != 1 || a.Undone != 0 || a.Marked != 7 || len(w.f.Ledger().Intents()) != 0 {
+				t.Fatalf("%d marked, %d refused, %d undone; intents %v", a.Marked, a.Refused, a.Undone, w.f.Ledger().Intents())
 			}
 			w.marks = nil
 			w.move(l, "Keep")
@@ -70,16 +71,16 @@ func TestImportantSetsTheMark(t *testing.T) {
 		return l
 	}
 	for name, c := range map[string]struct {
-		options func(*Options)
+		options func(*filter.Options)
 		letter  func(*world) letter
 		want    int
 	}{
 		"ordinary":      {nil, plain, 1},
-		"shadow auto":   {func(o *Options) { o.Shadow = ShadowAuto }, plain, 1},
-		"shadow on":     {func(o *Options) { o.Shadow = ShadowOn }, plain, 0},
-		"no mark":       {func(o *Options) { o.Marks = nil }, plain, 0},
-		"no budget":     {func(o *Options) { o.Threshold.PerDay = 1 }, plain, 1},
-		"several flags": {func(o *Options) { o.Marks = []string{"$Important", `\Flagged`} }, plain, 2},
+		"shadow auto":   {func(o *filter.Options) { o.Shadow = filter.ShadowAuto }, plain, 1},
+		"shadow on":     {func(o *filter.Options) { o.Shadow = filter.ShadowOn }, plain, 0},
+		"no mark":       {func(o *filter.Options) { o.Marks = nil }, plain, 0},
+		"no budget":     {func(o *filter.Options) { o.Threshold.PerDay = 1 }, plain, 1},
+		"several flags": {func(o *filter.Options) { o.Marks = []string{"$Important", `\Flagged`} }, plain, 2},
 		"in Junk":       {nil, func(w *world) letter { return w.move(plain(w), "Junk") }, 0},
 		"in Trash":      {nil, func(w *world) letter { return w.move(plain(w), "Trash", `\Seen`) }, 0},
 		"taken off before": {nil, func(w *world) letter {
@@ -98,14 +99,14 @@ func TestImportantSetsTheMark(t *testing.T) {
 			w.teach()
 			if c.options != nil {
 				c.options(&o)
-				w.apply(&Configured{At: w.moment(), Options: o})
+				w.apply(&filter.Configured{At: w.moment(), Options: o})
 			}
 			l := c.letter(w)
 			w.says(l, model.Important)
 			if len(w.marks) != c.want {
 				t.Fatalf("the requests are %+v, want %d", w.marks, c.want)
 			}
-			if again := w.f.Intents(); len(again) != c.want {
+			if again := w.f.Ledger().Intents(); len(again) != c.want {
 				t.Fatalf("after a restart the requests are %+v, want %d", again, c.want)
 			}
 			marks := w.f.State().Account.Marked
@@ -115,8 +116,8 @@ func TestImportantSetsTheMark(t *testing.T) {
 				known = append(known, m.Flag)
 			}
 			m := w.row(l)
-			if Stands(&m) != store.DecidedImportant || len(w.lessons) == 0 {
-				t.Fatalf("it stands as %v, lessons %v", Stands(&m), w.lessons)
+			if filter.Stands(&m) != store.DecidedImportant || len(w.lessons) == 0 {
+				t.Fatalf("it stands as %v, lessons %v", filter.Stands(&m), w.lessons)
 			}
 			if c.want == 0 {
 				return
@@ -126,7 +127,7 @@ func TestImportantSetsTheMark(t *testing.T) {
 				t.Fatalf("%d marks more, want 1", n-marks)
 			}
 			w.undo(false)
-			w.marks = slices.DeleteFunc(w.marks, func(r ingest.MarkRequest) bool { return PlaceOf(r.Place) != l.place })
+			w.marks = slices.DeleteFunc(w.marks, func(r ingest.MarkRequest) bool { return r.Place != l.place })
 			if len(w.marks) != c.want {
 				t.Fatalf("undo takes back %+v, want %d flags", w.marks, c.want)
 			}
@@ -159,12 +160,12 @@ func TestAMarkOfSeveralFlagsIsOne(t *testing.T) {
 	w := newWorld(t, o)
 	w.teach()
 	o.Marks = []string{`\Flagged`, "$Important", "$label1"}
-	w.apply(&Configured{At: w.moment(), Options: o})
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	var letters []letter
 	for i, want := range []uint64{7, 8, 9} {
 		w.marks = nil
 		l, _ := w.deliver("INBOX", mail(string(rune('a'+i))+"@x", "boss@example.com", owner, "urgent thing"))
-		if n := w.f.Counts().Intended; len(w.marks) != 3 || n != 1 {
+		if n := w.f.Status.Counts().Intended; len(w.marks) != 3 || n != 1 {
 			t.Fatalf("%d flags, %d intended; want 3 and 1", len(w.marks), n)
 		}
 		var known []string
@@ -183,7 +184,7 @@ func TestAMarkOfSeveralFlagsIsOne(t *testing.T) {
 	w.wantMark(letters[0], store.MarkRefused)
 	w.wantMark(letters[1], store.MarkConfirmed)
 	a := w.f.State().Account
-	if all := w.f.Marks(); len(all) != 9 || len(w.f.MarkOf(all[6])) != 3 || a.Refused != 1 || a.Marked != 9 {
+	if all := w.f.Ledger().Entries.Marks(func(store.LedgerEntry) bool { return true }); len(all) != 9 || len(w.f.Ledger().Entries.Mark(all[6])) != 3 || a.Refused != 1 || a.Marked != 9 {
 		t.Fatalf("the ledger has %d marks; %d marked, %d refused", len(all), a.Marked, a.Refused)
 	}
 	w.undo(false)
@@ -202,6 +203,6 @@ func TestADeletedMessageHasNoStandingMark(t *testing.T) {
 	w.wantMark(l, store.CopyGone)
 	back := w.move(trashed, "INBOX", "$Important", `\Seen`)
 	w.wantMark(l, store.MarkConfirmed)
-	w.apply(&Vanished{At: w.moment(), Mailbox: back.place.Mailbox, UIDValidity: back.place.UIDValidity, UIDs: []uint32{back.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: back.place.Mailbox, UIDValidity: back.place.UIDValidity, UIDs: []uint32{back.place.UID}})
 	w.wantMark(l, store.CopyGone)
 }

@@ -29,7 +29,7 @@ func (e *Paused) apply(f *Filter, r *Result) error {
 	if f.st.Account.Paused {
 		return nil
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	f.st.Account.Paused, f.st.Account.PausedSince = true, f.st.Account.Clock

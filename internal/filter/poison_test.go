@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"cmp"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"maps"
 	"slices"
 	"strings"
@@ -64,8 +65,8 @@ func (p *poisoned) sender(i int) (from string, through []string) {
 }
 
 func newPoisoned(t *testing.T, believes, list bool) *poisoned {
-	o := DefaultOptions()
-	o.Featurize.Owner, o.Shadow, o.Settle = []string{owner}, ShadowOff, time.Minute
+	o := filter.DefaultOptions()
+	o.Featurize.Owner, o.Shadow, o.Settle = []string{owner}, filter.ShadowOff, time.Minute
 	if believes {
 		o.Featurize.AuthServID = poisonServer
 	}
@@ -100,13 +101,13 @@ func (p *poisoned) copied() *poisoned {
 	w := *p.world
 	w.features, w.uids = maps.Clone(w.features), maps.Clone(w.uids)
 	var err error
-	if w.f, err = New(copyState(w.t, w.f.State()), w.features); err != nil {
+	if w.f, err = filter.New(copyState(w.t, w.f.State()), w.features); err != nil {
 		w.t.Fatal(err)
 	}
 	return &poisoned{&w, p.list}
 }
 
-func (p *poisoned) classify(raw []byte, see func(Decision, *featurize.Features)) {
+func (p *poisoned) classify(raw []byte, see func(filter.Decision, *featurize.Features)) {
 	if err := p.f.Classify(p.reader.Read(raw), see); err != nil {
 		p.t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func (p *poisoned) classify(raw []byte, see func(Decision, *featurize.Features))
 // above counts the messages whose score is above the threshold, without changing anything.
 func (p *poisoned) above(mails [][]byte) (n int) {
 	for _, raw := range mails {
-		p.classify(raw, func(d Decision, _ *featurize.Features) {
+		p.classify(raw, func(d filter.Decision, _ *featurize.Features) {
 			if d.Outcome == store.DecidedImportant {
 				n++
 			}
@@ -145,10 +146,10 @@ func (p *poisoned) junk(raw []byte) {
 
 // best returns the words of important mail that weigh most, in order.
 func (p *poisoned) best(n int) (words []string) {
-	weight, weights := map[string]float64{}, p.f.learner.alone()
+	weight, weights := map[string]float64{}, p.f.Explainer.Alone()
 	for i := range poisonTrue {
 		_, _, raw := p.important(i)
-		p.classify(raw, func(_ Decision, x *featurize.Features) {
+		p.classify(raw, func(_ filter.Decision, x *featurize.Features) {
 			for f := range x.All() {
 				if word, ok := strings.CutPrefix(f.Name, "body:"); ok && !strings.Contains(word, " ") {
 					weight[word] = weights.Get(f.Index)

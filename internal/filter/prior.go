@@ -34,9 +34,10 @@ func (f *Filter) Primed(weights store.PackedVector) bool {
 
 // Prior returns the weights that learning began with; empty where there were none. The
 // caller must not change it.
-func (f *Filter) Prior() store.PackedVector { return priorOf(f.st) }
+func (f *Filter) Prior() store.PackedVector { return PriorOf(f.st) }
 
-func priorOf(st *store.State) store.PackedVector {
+// PriorOf is Prior of a state.
+func PriorOf(st *store.State) store.PackedVector {
 	row, _ := st.Prior.Get(store.PriorKey)
 	return row.Weights
 }
@@ -55,15 +56,18 @@ func (e *Primed) apply(f *Filter, r *Result) error {
 	if len(x) > maxPrior {
 		return fmt.Errorf("%w: the prior has %d weights; at most %d can be", ErrBadEvent, len(x), maxPrior)
 	}
-	if err := prime(f.st, f.opts, e.Weights); err != nil {
+	if err := Prime(f.st, *f.opts, e.Weights); err != nil {
 		return err
 	}
-	f.project()
-	return f.advance(e.At, r)
+	f.learning.Project()
+	for _, t := range f.followers {
+		t.Primed(e.Weights)
+	}
+	return f.Teacher.advance(e.At, r)
 }
 
-// prime makes st one that has learnt nothing and begins with a prior.
-func prime(st *store.State, o Options, prior store.PackedVector) error {
+// Prime makes st one that has learnt nothing and begins with a prior.
+func Prime(st *store.State, o Options, prior store.PackedVector) error {
 	dropModel(st)
 	if len(prior) == 0 {
 		empty(st.Prior)
@@ -79,7 +83,7 @@ func begin(st *store.State, o Options) error {
 	if !o.Kernel.linear() {
 		return nil
 	}
-	x, err := priorOf(st).Unpack()
+	x, err := PriorOf(st).Unpack()
 	if err != nil {
 		return fmt.Errorf("reading the prior: %w", err)
 	}
@@ -94,8 +98,8 @@ func begin(st *store.State, o Options) error {
 // learning began: a store knows an account that has learnt nothing as one that has seen
 // nothing, without the prior that it was given since.
 func BeginWith(base *store.State, o Options, prior store.PackedVector) error {
-	if hasLearnt(base) || bytes.Equal(priorOf(base), prior) {
+	if hasLearnt(base) || bytes.Equal(PriorOf(base), prior) {
 		return nil
 	}
-	return prime(base, o, prior)
+	return Prime(base, o, prior)
 }

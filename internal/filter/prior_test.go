@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"errors"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -69,21 +71,21 @@ func (w *world) wantPrior(prior store.PackedVector) {
 func TestAnAccountBeginsWithItsPrior(t *testing.T) {
 	w := newWorld(t, testOptions())
 	first, second := somePrior(1, 40), somePrior(2, 60)
-	if r := w.apply(&Primed{At: w.moment(), Weights: first}); !r.Changed {
+	if r := w.apply(&filter.Primed{At: w.moment(), Weights: first}); !r.Changed {
 		t.Fatal("the first prior changed nothing")
 	}
 	w.wantPrior(first)
-	if r := w.apply(&Primed{At: w.moment(), Weights: first}); r.Changed || !w.f.Primed(first) {
+	if r := w.apply(&filter.Primed{At: w.moment(), Weights: first}); r.Changed || !w.f.Primed(first) {
 		t.Error("the same prior once more changed something")
 	}
-	w.apply(&Primed{At: w.moment(), Weights: second})
+	w.apply(&filter.Primed{At: w.moment(), Weights: second})
 	w.wantPrior(second)
-	w.apply(&Primed{At: w.moment()})
+	w.apply(&filter.Primed{At: w.moment()})
 	w.wantPrior(nil)
 	if n := w.f.State().Prior.Len(); n != 0 {
 		t.Errorf("there are %d rows of a prior that was switched off", n)
 	}
-	w.apply(&Primed{At: w.moment(), Weights: first})
+	w.apply(&filter.Primed{At: w.moment(), Weights: first})
 	_, r := w.deliver("INBOX", mail("a@x", "ann@example.com", owner, "a thing"))
 	if r.Decision.Score == 0 {
 		t.Error("the prior has no part in the score")
@@ -92,10 +94,10 @@ func TestAnAccountBeginsWithItsPrior(t *testing.T) {
 		t.Errorf("the prior counts as something learnt: %+v", a)
 	}
 	l, _ := w.deliver("INBOX", mail("b@x", "ben@example.com", owner, "another thing"))
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	before, _ := store.Digest(w.f.State())
 	for _, p := range []store.PackedVector{second, nil} {
-		if r := w.apply(&Primed{At: w.moment(), Weights: p}); r.Changed || !w.f.Primed(p) {
+		if r := w.apply(&filter.Primed{At: w.moment(), Weights: p}); r.Changed || !w.f.Primed(p) {
 			t.Error("an account that has learnt something took another prior")
 		}
 	}
@@ -110,17 +112,17 @@ func TestAnAccountBeginsWithItsPrior(t *testing.T) {
 func TestThePriorIsNoLabel(t *testing.T) {
 	o := autoOptions()
 	w := newWorld(t, o)
-	w.apply(&Primed{At: w.moment(), Weights: somePrior(1, 40)})
+	w.apply(&filter.Primed{At: w.moment(), Weights: somePrior(1, 40)})
 	raw := mail("a@x", "ann@example.com", owner, "a thing")
 	_, r := w.deliver("INBOX", raw)
-	if d := r.Decision; d.Outcome != store.DecidedImportant || d.Reason != store.ReasonShadow || d.Probability != 0 || len(r.Marks) != 0 || !w.f.InShadow() || w.f.Trained() {
+	if d := r.Decision; d.Outcome != store.DecidedImportant || d.Reason != store.ReasonShadow || d.Probability != 0 || len(r.Marks) != 0 || !w.f.Line().InShadow() || w.f.Line().Trained() {
 		t.Errorf("decided %+v, with %d marks; want important in shadow", d, len(r.Marks))
 	}
-	if s := w.f.Standing(); s != (Standing{}) {
+	if s := w.f.Line().Standing(); s != (filter.Standing{}) {
 		t.Errorf("it counts as labels: %+v", s)
 	}
 	w = newWorld(t, o)
-	w.apply(&Primed{At: w.moment(), Weights: store.PackVector(model.Vector{{Index: model.Affine, Value: -0.5}})})
+	w.apply(&filter.Primed{At: w.moment(), Weights: store.PackVector(model.Vector{{Index: model.Affine, Value: -0.5}})})
 	if _, r := w.deliver("INBOX", raw); r.Decision.Outcome != store.DecidedUnsure || r.Decision.Reason != store.ReasonTooFewLabels {
 		t.Errorf("decided %+v, want unsure for too few labels", r.Decision)
 	}
@@ -128,13 +130,13 @@ func TestThePriorIsNoLabel(t *testing.T) {
 
 func TestAPriorThatIsNoneIsRefused(t *testing.T) {
 	w := newWorld(t, testOptions())
-	long := make(model.Vector, maxPrior+1)
+	long := make(model.Vector, filter.MaxPrior+1)
 	for i := range long {
 		long[i] = model.Feature{Index: model.Index(i + 1), Value: 1}
 	}
 	_, before := store.Digest(w.f.State())
 	for name, p := range map[string]store.PackedVector{"cut": somePrior(1, 40)[:50], "too long": store.PackVector(long), "noise": {1, 2, 3}} {
-		if _, err := w.f.Apply(&Primed{Weights: p}); !errors.Is(err, ErrBadEvent) {
+		if _, err := w.f.Apply(&filter.Primed{Weights: p}); !errors.Is(err, filter.ErrBadEvent) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -148,23 +150,23 @@ func TestAPrimedAccountIsAFunctionOfItsEvents(t *testing.T) {
 		o := testOptions()
 		o.Limits.Weights = []int{1 << 20, 130}[seed%2]
 		o.Learner.Kind = model.Kinds()[(seed+3)%4]
-		o.Rules = []Rule{{"from:person1@example.com", model.Ordinary}}
+		o.Rules = []filter.Rule{{"from:person1@example.com", model.Ordinary}}
 		calm, shaken := newWorld(t, o), newWorld(t, o)
 		shaken.restart = true
 		for _, w := range []*world{calm, shaken} {
 			w.rules, w.tells = true, true
-			w.apply(&Primed{At: w.moment(), Weights: somePrior(seed, 150)})
+			w.apply(&filter.Primed{At: w.moment(), Weights: somePrior(seed, 150)})
 			w.wantObedient()
 			if w.f.State().Weights.Len() > o.Limits.Weights {
 				t.Fatalf("%d weights, at most %d can be", w.f.State().Weights.Len(), o.Limits.Weights)
 			}
 			w.storm(seed, 200)
-			w.apply(&Primed{At: w.moment(), Weights: somePrior(seed+1, 90)})
+			w.apply(&filter.Primed{At: w.moment(), Weights: somePrior(seed+1, 90)})
 			w.storm(seed+100, 200)
 			w.wantObedient()
 		}
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,13 +181,13 @@ func TestAPrimedAccountIsAFunctionOfItsEvents(t *testing.T) {
 // begins with its prior, and one out of which something was taken still has it below.
 func TestWhatIsTakenBackLeadsToThePrior(t *testing.T) {
 	prior := somePrior(5, 80)
-	for name, event := range map[string]func(w *world) RewriteRequest{
-		"unlearnt": func(*world) RewriteRequest { return &UnlearnRequested{Since: 1} },
-		"forgot":   func(w *world) RewriteRequest { return &ForgetRequested{Before: w.moment() + 1} },
+	for name, event := range map[string]func(w *world) past.RewriteRequest{
+		"unlearnt": func(*world) past.RewriteRequest { return &past.UnlearnRequested{Since: 1} },
+		"forgot":   func(w *world) past.RewriteRequest { return &past.ForgetRequested{Before: w.moment() + 1} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, testOptions())
-			w.apply(&Primed{At: w.moment(), Weights: prior})
+			w.apply(&filter.Primed{At: w.moment(), Weights: prior})
 			w.teach()
 			w.rewrite(event(w))
 			w.wantPrior(prior)
@@ -197,14 +199,14 @@ func TestWhatIsTakenBackLeadsToThePrior(t *testing.T) {
 	t.Run("the last one", func(t *testing.T) {
 		w, less := newWorld(t, testOptions()), newWorld(t, testOptions())
 		for _, each := range []*world{w, less} {
-			each.apply(&Primed{At: each.moment(), Weights: prior})
+			each.apply(&filter.Primed{At: each.moment(), Weights: prior})
 			each.teach()
 		}
 		w.now = w.now.Add(time.Hour)
 		since := w.moment()
 		l, _ := w.deliver("INBOX", mail("last@x", "ann@example.com", owner, "a last thing"))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
-		w.rewrite(&UnlearnRequested{At: w.moment(), Since: since})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+		w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: since})
 		for _, f := range less.f.State().Weights.Sorted() {
 			if got := w.f.State().Weights.Get(f.Index); math.Abs(got-f.Value) > 0.2 {
 				t.Errorf("weight %x is %v, without the lesson %v", f.Index, got, f.Value)
@@ -216,22 +218,22 @@ func TestWhatIsTakenBackLeadsToThePrior(t *testing.T) {
 func TestAKernelAccountHasNoUseForAPriorUntilItIsLinear(t *testing.T) {
 	prior := somePrior(5, 80)
 	w := newWorld(t, testOptions())
-	w.apply(&Primed{At: w.moment(), Weights: prior})
+	w.apply(&filter.Primed{At: w.moment(), Weights: prior})
 	linear, kernel := w.f.Options(), w.f.Options()
 	kernel.Learner.Kind = model.KindPassiveAggressive
-	kernel.Kernel = Kernel{Degree: 2, Budget: 100}
+	kernel.Kernel = filter.Kernel{Degree: 2, Budget: 100}
 	for _, learns := range []bool{false, true} {
-		w.apply(&Configured{At: w.moment(), Options: kernel})
+		w.apply(&filter.Configured{At: w.moment(), Options: kernel})
 		if n := w.f.State().Weights.Len(); n != 0 {
 			t.Errorf("a kernel account has %d weights", n)
 		}
 		if learns {
 			w.teach()
 		}
-		w.apply(&Configured{At: w.moment(), Options: linear})
+		w.apply(&filter.Configured{At: w.moment(), Options: linear})
 		w.wantPrior(prior)
 	}
-	f, err := Replay(store.NewState(), w.entries(), w.features)
+	f, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func TestTheOwnersLessonsOutweighThePrior(t *testing.T) {
 	}
 	x.Sort()
 	w := newWorld(t, testOptions())
-	w.apply(&Primed{At: w.moment(), Weights: store.PackVector(x)})
+	w.apply(&filter.Primed{At: w.moment(), Weights: store.PackVector(x)})
 	score := func(n int, to string) float64 {
 		_, r := w.deliver("INBOX", mail(fmt.Sprintf("probe%d%s@x", n, to), fmt.Sprintf("probe%d@example.com", n), to, fmt.Sprintf("probe %d", n)))
 		return r.Decision.Score
@@ -262,9 +264,9 @@ func TestTheOwnersLessonsOutweighThePrior(t *testing.T) {
 	flipped := 0
 	for n := 1; n <= within; n++ {
 		a, _ := w.deliver("INBOX", mail(fmt.Sprintf("a%d@x", n), fmt.Sprintf("friend%d@example.com", n), owner, fmt.Sprintf("word%d", n)))
-		w.apply(&Labelled{At: w.moment(), Message: a.key, Label: model.Important})
+		w.apply(&filter.Labelled{At: w.moment(), Message: a.key, Label: model.Important})
 		b, _ := w.deliver("INBOX", mail(fmt.Sprintf("b%d@x", n), fmt.Sprintf("robot%d@example.net", n), "list@example.net", fmt.Sprintf("notice%d", n)))
-		w.apply(&Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
+		w.apply(&filter.Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
 		if flipped == 0 && score(n, owner) > 0 && score(n, "list@example.net") < 0 {
 			flipped = n
 		}
@@ -278,12 +280,12 @@ func TestTheOwnersLessonsOutweighThePrior(t *testing.T) {
 func TestBeginWithLeavesAloneWhatHasLearnt(t *testing.T) {
 	prior := somePrior(1, 40)
 	st := store.NewState()
-	if err := BeginWith(st, testOptions(), prior); err != nil || st.Weights.Len() == 0 {
+	if err := filter.BeginWith(st, testOptions(), prior); err != nil || st.Weights.Len() == 0 {
 		t.Fatalf("%d weights, %v", st.Weights.Len(), err)
 	}
 	st.Account.Important = 1
 	st.Weights.Set(model.Affine, 9)
-	if err := BeginWith(st, testOptions(), somePrior(2, 40)); err != nil || st.Weights.Get(model.Affine) != 9 {
+	if err := filter.BeginWith(st, testOptions(), somePrior(2, 40)); err != nil || st.Weights.Get(model.Affine) != 9 {
 		t.Errorf("it changed what was learnt: %v", err)
 	}
 }

@@ -47,7 +47,7 @@ const (
 // readingTells returns how much reading says about what this owner wants, from 0, nothing, to
 // 1: all where at least every other message is left unread, or thrown away unread. What is read
 // and thrown away counts half: who opens everything still parts what to keep from what not.
-func (f *Filter) readingTells() float64 {
+func (f *People) readingTells() float64 {
 	r := &f.st.Account.Reading
 	if r.Read+r.Done < readLeast || 2*r.Passed+r.Done < 2*readLeast {
 		return 0
@@ -56,7 +56,7 @@ func (f *Filter) readingTells() float64 {
 }
 
 // Reading says how much reading tells of this owner, from 0 to 1, and why, in words.
-func (f *Filter) Reading() (tells float64, words string) {
+func (f *People) Reading() (tells float64, words string) {
 	r := &f.st.Account.Reading
 	tells = f.readingTells()
 	opened := r.Read + r.Done
@@ -77,7 +77,7 @@ func (f *Filter) Reading() (tells float64, words string) {
 }
 
 // countReading counts how a message was handled, or with by = -1 takes it out.
-func (f *Filter) countReading(what store.Handling, by int) {
+func (f *People) countReading(what store.Handling, by int) {
 	r := &f.st.Account.Reading
 	n := &r.Passed
 	switch what {
@@ -99,19 +99,19 @@ func (f *Filter) countReading(what store.Handling, by int) {
 }
 
 // noteRead hears that the owner has read message k just now. The caller puts m.
-func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
+func (f *Voice) noteRead(k store.MessageKey, m *store.Message, with manner) {
 	m.Seen = true
 	if f.readTogether(k, with) {
-		f.together(m)
+		f.People.together(m)
 		return
 	}
 	newest := &f.st.Account.Reading.Newest
 	*newest = max(*newest, m.Seq)
-	waits := m.Quiet == store.QuietHours && f.readingTells() >= readEnough
-	again := m.Quiet == store.QuietNothing && m.Source <= store.SourceProvisional && m.SilenceFrom > 0 && !f.ledger.everMarked(k)
-	if f.opts.provisional() && (waits || again) {
+	waits := m.Quiet == store.QuietHours && f.People.readingTells() >= readEnough
+	again := m.Quiet == store.QuietNothing && m.Source <= store.SourceProvisional && m.SilenceFrom > 0 && !f.ledger.Entries.EverMarked(k)
+	if f.opts.Provisional() && (waits || again) {
 		m.Quiet, m.ReadAt = store.QuietHours, f.st.Account.Clock
-		heap.Push(&f.hours, settleEntry{m.ReadAt, m.Seq, k})
+		heap.Push(&f.Waits.hours, settleEntry{m.ReadAt, m.Seq, k})
 	}
 }
 
@@ -120,7 +120,7 @@ func (f *Filter) noteRead(k store.MessageKey, m *store.Message, with manner) {
 func (e *Arrived) noteRead(f *Filter, m *store.Message, known bool) {
 	switch {
 	case known:
-		f.noteRead(e.Meta.Key, m, mannerOf(e.Place, e.Away, e.ModSeq))
+		f.Voice.noteRead(e.Meta.Key, m, mannerOf(e.Place, e.Away, e.ModSeq))
 	case e.Backlog:
 		f.st.Account.Reading.Newest = m.Seq
 	default:
@@ -132,7 +132,7 @@ func (e *Arrived) noteRead(f *Filter, m *store.Message, known bool) {
 // readTogether reports whether message k was read with many others at once, as when all are
 // marked as read: that says nothing about any of them. At once is by one command, also when
 // a part of that was found later; or within the settle window, seen live from its beginning.
-func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
+func (f *Voice) readTogether(k store.MessageKey, with manner) bool {
 	run, now := &f.st.Account.ReadRun, f.st.Account.Clock
 	if f.opts.Bulk == 0 {
 		return false
@@ -159,7 +159,7 @@ func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
 	}
 	for _, other := range run.Keys[:readMany] {
 		if m, ok := f.st.Messages.Get(string(other[:])); ok {
-			f.together(&m)
+			f.People.together(&m)
 			f.st.Messages.Put(string(other[:]), m)
 		}
 	}
@@ -169,7 +169,7 @@ func (f *Filter) readTogether(k store.MessageKey, with manner) bool {
 
 // together notes that m was marked as read with others: that it had been left unread until then
 // says nothing either. The caller puts m.
-func (f *Filter) together(m *store.Message) {
+func (f *People) together(m *store.Message) {
 	if m.Together = true; m.Handled == store.HandledUnread {
 		f.handle(m, store.HandledNothing)
 	}
@@ -182,7 +182,7 @@ func thrownAway(m *store.Message) bool {
 }
 
 // noteKept notes, once time has passed, whether m was read and kept or left unread.
-func (f *Filter) noteKept(m *store.Message) {
+func (f *People) noteKept(m *store.Message) {
 	switch {
 	case m.Copies == 0 || m.Handled > store.HandledUnread || m.Handled == store.HandledBinned || m.Together:
 	case thrownAway(m) && m.Seen:
@@ -195,7 +195,7 @@ func (f *Filter) noteKept(m *store.Message) {
 }
 
 // noteLabel notes what the owner did with m by the label that it teaches now.
-func (f *Filter) noteLabel(m *store.Message, label model.Label, source store.Source) {
+func (f *People) noteLabel(m *store.Message, label model.Label, source store.Source) {
 	switch {
 	case source <= store.SourceSilence || source == store.SourceRead || source == store.SourceFound:
 	case source == store.SourceAnswered || source == store.SourceForwarded:
@@ -212,7 +212,7 @@ func (f *Filter) noteLabel(m *store.Message, label model.Label, source store.Sou
 // quietWord is what it says of m that its owner did nothing with it but reading, perhaps: after
 // some hours, or finally. No label: nobody knows, or not yet. marked: a mark of ours is on it,
 // or was; that it was read then is our own echo. What was sent to many is read more than wanted.
-func (f *Filter) quietWord(m *store.Message, marked, final bool) said {
+func (f *People) quietWord(m *store.Message, marked, final bool) said {
 	no := said{label: model.Ordinary, source: store.SourceProvisional}
 	if final {
 		no.source = store.SourceSilence

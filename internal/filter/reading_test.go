@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 )
 
 // readerWorld is a mailbox whose owner reads half of the mail, one by one, and nothing else.
-func readerWorld(t *testing.T, change func(*Options)) *world {
+func readerWorld(t *testing.T, change func(*filter.Options)) *world {
 	t.Helper()
 	o := testOptions()
 	o.SilenceCalendar = true
@@ -38,7 +39,7 @@ func readerWorld(t *testing.T, change func(*Options)) *world {
 
 func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	w := readerWorld(t, nil)
-	if tells, words := w.f.Reading(); tells != 1 {
+	if tells, words := w.f.People.Reading(); tells != 1 {
 		t.Fatalf("reading tells %v: %s", tells, words)
 	}
 	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
@@ -48,11 +49,11 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	w.wantLessons("five hours after it was read")
 	w.wait(time.Hour)
 	o := w.f.Options()
-	if len(w.lessons) != 1 || w.lessons[0].Weight != float64(float64(o.ImplicitWeight*readWeight)*w.lessons[0].Tells) || w.lessons[0].Tells < 0.9 {
+	if len(w.lessons) != 1 || w.lessons[0].Weight != float64(float64(o.ImplicitWeight*filter.ReadWeight)*w.lessons[0].Tells) || w.lessons[0].Tells < 0.9 {
 		t.Errorf("got %+v", w.lessons)
 	}
 	w.wantLessons("six hours", "important by read")
-	if s, _ := w.f.State().Senders.Get(SenderOf("bills@example.com").Key()); s.Read != 1 {
+	if s, _ := w.f.State().Senders.Get(filter.SenderOf("bills@example.com").Key()); s.Read != 1 {
 		t.Errorf("its sender is %+v", s)
 	}
 	w.wait(9 * 24 * time.Hour)
@@ -62,9 +63,9 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	w.wait(time.Minute)
 	w.wantLessons("a star", "important by flagged")
 	w.flag(l, `\Seen`, "$Junk")
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 	w.wantLessons("the owner's word", "ordinary by explicit")
-	if s, _ := w.f.State().Senders.Get(SenderOf("bills@example.com").Key()); s.Read != 0 || s.Wanted != 0 || s.Unwanted != 1 {
+	if s, _ := w.f.State().Senders.Get(filter.SenderOf("bills@example.com").Key()); s.Read != 0 || s.Wanted != 0 || s.Unwanted != 1 {
 		t.Errorf("its sender is %+v", s)
 	}
 }
@@ -96,14 +97,14 @@ func TestWhatIsReadAndDeletedIsNoYes(t *testing.T) {
 func TestNewsThatIsReadAndKeptTeachesNothing(t *testing.T) {
 	w := readerWorld(t, nil)
 	w.personal = false
-	judged := w.f.Standing()
+	judged := w.f.Line().Standing()
 	l, _ := w.deliver("INBOX", mail("news@x", "news@example.com", owner, "news"))
 	w.flag(l, `\Seen`)
 	w.wait(9 * 24 * time.Hour)
 	if m := w.row(l); m.Label != 0 || m.Lessons != 0 || w.f.State().Account.Unknown != 0 {
 		t.Errorf("it is %+v", m)
 	}
-	if now := w.f.Standing(); now.Labels != judged.Labels+1 || now.Important != judged.Important {
+	if now := w.f.Line().Standing(); now.Labels != judged.Labels+1 || now.Important != judged.Important {
 		t.Errorf("judged by %+v, before by %+v", now, judged)
 	}
 }
@@ -112,22 +113,22 @@ func TestNewsThatIsReadAndKeptTeachesNothing(t *testing.T) {
 func TestWhoOpensEverythingTellsByWhatIsThrownAway(t *testing.T) {
 	f := newWorld(t, testOptions()).f
 	for range 4 {
-		f.countReading(store.HandledRead, 1)
-		f.countReading(store.HandledRead, 1)
-		f.countReading(store.HandledDone, 1)
-		f.countReading(store.HandledDone, 1)
+		f.CountReading(store.HandledRead, 1)
+		f.CountReading(store.HandledRead, 1)
+		f.CountReading(store.HandledDone, 1)
+		f.CountReading(store.HandledDone, 1)
 	}
-	if tells, words := f.Reading(); tells != 0.5 || words != "what you read and keep counts as a small yes: you read 16 of the last 16 messages and threw 8 of them away" {
+	if tells, words := f.People.Reading(); tells != 0.5 || words != "what you read and keep counts as a small yes: you read 16 of the last 16 messages and threw 8 of them away" {
 		t.Errorf("%v: %s", tells, words)
 	}
-	f.countReading(store.HandledDone, -1)
-	if tells, _ := f.Reading(); tells != 7.0/15 {
+	f.CountReading(store.HandledDone, -1)
+	if tells, _ := f.People.Reading(); tells != 7.0/15 {
 		t.Errorf("one of them taken back: %v", tells)
 	}
 }
 
 func TestWhatWasMarkedAndReadIsNoYes(t *testing.T) {
-	w := readerWorld(t, func(o *Options) { o.Shadow = ShadowOff })
+	w := readerWorld(t, func(o *filter.Options) { o.Shadow = filter.ShadowOff })
 	w.teach()
 	w.wait(9 * 24 * time.Hour)
 	w.lessons = nil
@@ -142,7 +143,7 @@ func TestMarkingAllAsReadSaysNothing(t *testing.T) {
 	w := readerWorld(t, nil)
 	w.personal = false
 	var all []letter
-	for i := range readMany + 3 {
+	for i := range filter.ReadMany + 3 {
 		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("all%d@x", i), "news@example.com", owner, "news"))
 		all = append(all, l)
 	}
@@ -169,7 +170,7 @@ func TestMarkingAllAsReadSaysNothingAlsoAcrossACrash(t *testing.T) {
 	all := func(before int, modseq uint64, down time.Duration) (rows []string) {
 		w := readerWorld(t, nil)
 		var letters []letter
-		for i := range readMany + 5 {
+		for i := range filter.ReadMany + 5 {
 			l, _ := w.deliver("INBOX", mail(fmt.Sprintf("all%d@x", i), "news@example.com", owner, "news"))
 			letters = append(letters, l)
 		}
@@ -177,20 +178,20 @@ func TestMarkingAllAsReadSaysNothingAlsoAcrossACrash(t *testing.T) {
 		for i, l := range letters {
 			if i == before {
 				w.now = w.now.Add(down)
-				f, err := New(copyOf(t, w.f.State()), w.features)
+				f, err := filter.New(copyOf(t, w.f.State()), w.features)
 				if err != nil {
 					t.Fatal(err)
 				}
 				w.f = f
 			}
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: i >= before, ModSeq: modseq})
+			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: i >= before, ModSeq: modseq})
 		}
 		w.wait(12 * 24 * time.Hour)
 		for _, l := range letters {
 			m := w.row(l)
 			rows = append(rows, fmt.Sprint(m.Label, m.Source, m.Handled, m.Together))
 		}
-		s, _ := w.f.State().Senders.Get(SenderOf("news@example.com").Key())
+		s, _ := w.f.State().Senders.Get(filter.SenderOf("news@example.com").Key())
 		reading := w.f.State().Account.Reading
 		return append(rows, fmt.Sprint(s.Read, s.Unread, reading.Read, reading.Passed, w.f.State().Account.ReadRun.Many))
 	}
@@ -199,8 +200,8 @@ func TestMarkingAllAsReadSaysNothingAlsoAcrossACrash(t *testing.T) {
 		modseq uint64
 		down   time.Duration
 	}{{"one command, an hour", 77, time.Hour}, {"no numbers, half a minute", 0, 30 * time.Second}} {
-		want := all(readMany+5, c.modseq, 0)
-		for before := 1; before < readMany+5; before++ {
+		want := all(filter.ReadMany+5, c.modseq, 0)
+		for before := 1; before < filter.ReadMany+5; before++ {
 			if got := all(before, c.modseq, c.down); !slices.Equal(got, want) {
 				t.Errorf("%s: a crash after %d gives\n%q, want\n%q", c.name, before, got, want)
 			}
@@ -213,7 +214,7 @@ func TestWhatWasReadInAWeekIsNoBulk(t *testing.T) {
 	for _, modseq := range []uint64{0, 100} {
 		w := readerWorld(t, nil)
 		var letters []letter
-		for i := range 2 * readMany {
+		for i := range 2 * filter.ReadMany {
 			l, _ := w.deliver("INBOX", mail(fmt.Sprintf("week%d@x", i), "bills@example.com", owner, "your bill"))
 			letters = append(letters, l)
 		}
@@ -222,7 +223,7 @@ func TestWhatWasReadInAWeekIsNoBulk(t *testing.T) {
 			if modseq > 0 {
 				modseq = 100 + uint64(i)
 			}
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: true, ModSeq: modseq})
+			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: true, ModSeq: modseq})
 			if w.row(l).Together {
 				t.Fatalf("message %d, changed by command %d, was read with others", i, modseq)
 			}
@@ -248,7 +249,7 @@ func TestWhoReadsEverythingSaysNothingByIt(t *testing.T) {
 					t.Fatalf("got %+v", l)
 				}
 			}
-			if tells, words := w.f.Reading(); tells != 0 || len(w.lessons) != 20 {
+			if tells, words := w.f.People.Reading(); tells != 0 || len(w.lessons) != 20 {
 				t.Errorf("reading tells %v: %s; %d lessons", tells, words, len(w.lessons))
 			}
 		})
@@ -257,10 +258,10 @@ func TestWhoReadsEverythingSaysNothingByIt(t *testing.T) {
 
 func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	o := testOptions()
-	o.SilenceCalendar, o.Shadow = true, ShadowOn
+	o.SilenceCalendar, o.Shadow = true, filter.ShadowOn
 	w := newWorld(t, o)
 	w.teach() // or nothing is judged
-	judged := w.f.Judgement().Labels
+	judged := w.f.Status.Judgement().Labels
 	w.personal = true
 	read, _ := w.deliver("INBOX", mail("read@x", "ann@example.com", owner, "how are you"))
 	unread, _ := w.deliver("INBOX", mail("unread@x", "eve@example.com", owner, "please look"))
@@ -272,8 +273,8 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}
-	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Judgement().Labels != judged+1 {
-		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Judgement().Labels-judged)
+	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Status.Judgement().Labels != judged+1 {
+		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Status.Judgement().Labels-judged)
 	}
 	w.flag(read, `\Seen`, `\Answered`)
 	w.wait(time.Minute)
@@ -285,7 +286,7 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 
 func TestWhatIsPutAsideUnreadIsANo(t *testing.T) {
 	w := newWorld(t, testOptions())
-	w.apply(&Opened{At: w.moment(), Mailbox: "Archive", UIDValidity: 1, Role: ingest.RoleArchive})
+	w.apply(&filter.Opened{At: w.moment(), Mailbox: "Archive", UIDValidity: 1, Role: ingest.RoleArchive})
 	l, _ := w.deliver("INBOX", mail("news@x", "news@example.com", owner, "news"))
 	w.wait(time.Hour)
 	w.lessons = nil
@@ -305,10 +306,10 @@ func TestAStarOutranksPuttingAsideUnread(t *testing.T) {
 		o.Bulk = 1
 		want := []string{}
 		if ours {
-			o.Marks, o.Shadow, want = []string{`\Flagged`}, ShadowOff, []string{"ordinary by moved"}
+			o.Marks, o.Shadow, want = []string{`\Flagged`}, filter.ShadowOff, []string{"ordinary by moved"}
 		}
 		w := newWorld(t, o)
-		w.apply(&Opened{At: w.moment(), Mailbox: "Archive", UIDValidity: 1, Role: ingest.RoleArchive})
+		w.apply(&filter.Opened{At: w.moment(), Mailbox: "Archive", UIDValidity: 1, Role: ingest.RoleArchive})
 		w.teach()
 		l, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
 		if ours {
@@ -328,7 +329,7 @@ func TestAStarOutranksPuttingAsideUnread(t *testing.T) {
 }
 
 func TestAMarkThatIsTakenOffMovesTheNextOfItsKindDown(t *testing.T) {
-	w := readerWorld(t, func(o *Options) { o.Shadow = ShadowOff })
+	w := readerWorld(t, func(o *filter.Options) { o.Shadow = filter.ShadowOff })
 	w.teach()
 	l, m := w.urgent(1)
 	w.done(m)
@@ -345,7 +346,7 @@ func TestAMarkThatIsTakenOffMovesTheNextOfItsKindDown(t *testing.T) {
 
 func TestWhatIsReadAndPutIntoAnOwnFolderIsAYes(t *testing.T) {
 	w := newWorld(t, testOptions())
-	w.apply(&Opened{At: w.moment(), Mailbox: "Tax", UIDValidity: 1, Role: ingest.RoleOther})
+	w.apply(&filter.Opened{At: w.moment(), Mailbox: "Tax", UIDValidity: 1, Role: ingest.RoleOther})
 	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
 	w.flag(l, `\Seen`)
 	w.wait(time.Minute)

@@ -3,6 +3,9 @@
 package filter
 
 import (
+	"fmt"
+
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -22,51 +25,112 @@ type replayed struct {
 	weight  float64
 }
 
+// vectorCache looks up frozen vectors, and keeps those at hand that are likely to be asked for
+// again.
+type vectorCache struct {
+	opts    *Options
+	stored  Vectors
+	lessons *lessonWindow
+	scratch model.Vector // see Vector
+	// recalled are the vectors of the window that Recall keeps; nil: none. replaying is the
+	// one at hand otherwise.
+	recalled  map[store.MessageKey]*past
+	replaying past
+	// latest are the features of the last decided arrival, so that a label that comes with it or
+	// right after it needs no look-up.
+	latest struct {
+		key      store.MessageKey
+		features *featurize.Features
+		past     *past // of features; nil: not made yet
+	}
+}
+
+// hold keeps the features of an arrival at hand.
+func (c *vectorCache) hold(k store.MessageKey, x *featurize.Features) {
+	c.latest.key, c.latest.features, c.latest.past = k, x, nil
+}
+
+// from returns the vector of features, which nobody may change. Those at hand are made
+// into a vector once.
+func (c *vectorCache) from(x *featurize.Features) *past {
+	if x != c.latest.features {
+		return &past{vector: x.Vector()}
+	}
+	if c.latest.past == nil {
+		c.latest.past = &past{vector: x.Vector()}
+	}
+	return c.latest.past
+}
+
+// slots returns those of the vector of a message, if it is at hand; nil if it isn't.
+func (c *vectorCache) slots(k store.MessageKey) *model.Slots {
+	if c.latest.past == nil || c.latest.key != k {
+		return nil
+	}
+	return &c.latest.past.at
+}
+
+// Vector returns the frozen vector of a message. It holds until the next call, and nobody
+// may change it.
+func (c *vectorCache) Vector(k store.MessageKey) (model.Vector, error) {
+	if c.latest.features != nil && c.latest.key == k {
+		return c.from(c.latest.features).vector, nil
+	}
+	x, err := c.stored.Vector(k, c.scratch[:0])
+	if cap(x) > cap(c.scratch) {
+		c.scratch = x
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking up the vector of message %x: %w", k[:4], err)
+	}
+	return x, nil
+}
+
 // Recall keeps the vectors of the window unpacked, with their places in the table of
 // weights, so that the many steps of replay on one lesson unpack and look it up once.
 // That halves the time of replay (docs/results.md) and takes 20 bytes a feature, 8 MB for
 // an account of ordinary mail. So it is for a process that plays one account and in which
 // no vector is ever given up before its message is forgotten. It changes no result.
-func (f *Filter) Recall() { f.recalled = map[store.MessageKey]*past{} }
+func (c *vectorCache) Recall() { c.recalled = map[store.MessageKey]*past{} }
 
 // recall returns the vector of a message of the window. It holds until the next call.
-func (f *Filter) recall(k store.MessageKey) (*past, error) {
-	if p, ok := f.recalled[k]; ok {
+func (c *vectorCache) recall(k store.MessageKey) (*past, error) {
+	if p, ok := c.recalled[k]; ok {
 		return p, nil
 	}
-	x, err := f.vector(k)
+	x, err := c.Vector(k)
 	if err != nil {
 		return nil, err
 	}
-	if f.recalled == nil {
-		f.replaying.vector, f.replaying.norm = x, x.SquaredNorm()
-		f.replaying.at.Forget()
-		return &f.replaying, nil
+	if c.recalled == nil {
+		c.replaying.vector, c.replaying.norm = x, x.SquaredNorm()
+		c.replaying.at.Forget()
+		return &c.replaying, nil
 	}
 	p := &past{vector: append(make(model.Vector, 0, len(x)), x...), norm: x.SquaredNorm()}
-	f.enterRecalled(k, p)
+	c.enterRecalled(k, p)
 	return p, nil
 }
 
-// recallLater keeps the vector of a lesson that is in the window now and has that squared
+// keep keeps the vector of a lesson that is in the window now and has that squared
 // norm, if it is at hand. The first step of replay need not unpack it then.
-func (f *Filter) recallLater(k store.MessageKey, norm float64) {
-	if f.recalled == nil || f.latest.past == nil || f.latest.key != k || f.recalled[k] != nil {
+func (c *vectorCache) keep(k store.MessageKey, norm float64) {
+	if c.recalled == nil || c.latest.past == nil || c.latest.key != k || c.recalled[k] != nil {
 		return
 	}
-	f.latest.past.norm = norm
-	f.enterRecalled(k, f.latest.past)
+	c.latest.past.norm = norm
+	c.enterRecalled(k, c.latest.past)
 }
 
 // enterRecalled adds to what is recalled, and now and then drops what has left the window.
-func (f *Filter) enterRecalled(k store.MessageKey, p *past) {
-	if most := f.opts.Dual.Window; len(f.recalled) > most+most/10 {
-		lessons := f.lessons.all()
-		for k := range f.recalled {
+func (c *vectorCache) enterRecalled(k store.MessageKey, p *past) {
+	if most := c.opts.Dual.Window; len(c.recalled) > most+most/10 {
+		lessons := c.lessons.all()
+		for k := range c.recalled {
 			if _, ok := lessons[k]; !ok {
-				delete(f.recalled, k)
+				delete(c.recalled, k)
 			}
 		}
 	}
-	f.recalled[k] = p
+	c.recalled[k] = p
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,14 +17,14 @@ import (
 
 // forgetful are options with which messages are forgotten while lessons on later ones are
 // replayed; by name.
-func forgetful() map[string]Options {
-	all := map[string]Options{}
-	for name, set := range map[string]func(*Options){
-		"all is kept":  func(o *Options) { o.Dual.Window = 100 },
-		"by number":    func(o *Options) { o.Limits.Messages, o.Dual.Window = 150, 60 },
-		"few":          func(o *Options) { o.Limits.Messages, o.Dual.Window = 100, 200 },
-		"by age":       func(o *Options) { o.Limits.Keep, o.Dual.Window = 20*keepDay, 100 },
-		"by age, soon": func(o *Options) { o.Limits.Keep, o.Dual.Window = 5*keepDay, 10 },
+func forgetful() map[string]filter.Options {
+	all := map[string]filter.Options{}
+	for name, set := range map[string]func(*filter.Options){
+		"all is kept":  func(o *filter.Options) { o.Dual.Window = 100 },
+		"by number":    func(o *filter.Options) { o.Limits.Messages, o.Dual.Window = 150, 60 },
+		"few":          func(o *filter.Options) { o.Limits.Messages, o.Dual.Window = 100, 200 },
+		"by age":       func(o *filter.Options) { o.Limits.Keep, o.Dual.Window = 20*keepDay, 100 },
+		"by age, soon": func(o *filter.Options) { o.Limits.Keep, o.Dual.Window = 5*keepDay, 10 },
 	} {
 		o := labelledAtOnce()
 		set(&o)
@@ -40,7 +42,7 @@ func (w *world) giveSlowly(from, n int) {
 	}
 }
 
-// TestLessonsAreLearntAgainWhereMessagesWereForgotten: a Relearner finds the score of every
+// TestLessonsAreLearntAgainWhereMessagesWereForgotten: a Learning finds the score of every
 // lesson, and an undo the weights from before a lesson.
 func TestLessonsAreLearntAgainWhereMessagesWereForgotten(t *testing.T) {
 	for name, o := range forgetful() {
@@ -52,7 +54,7 @@ func TestLessonsAreLearntAgainWhereMessagesWereForgotten(t *testing.T) {
 			if known := w.f.State().Messages.Len(); name != "all is kept" && known >= 250 {
 				t.Fatalf("%d of 260 messages are known; more must be forgotten for this test to mean anything", known)
 			}
-			r, err := NewRelearner(o, store.NewState(), nil, w.features)
+			r, err := filter.NewLearning(&o, store.NewState(), nil, w.features)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,9 +63,13 @@ func TestLessonsAreLearntAgainWhereMessagesWereForgotten(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if again, err := r.Learn(l, x); err != nil || again.Score != l.Score || again.TookBack != l.TookBack {
-					t.Fatalf("lesson %d of %d had the score %v (took back: %v); learnt again it has %v (%v), error %v",
-						i, len(w.past), l.Score, l.TookBack, again.Score, again.TookBack, err)
+				if err := r.ReplayTo(l.Replayed); err != nil {
+					t.Fatal(err)
+				}
+				again := l
+				if r.Learn(&again, x); again.Score != l.Score || again.TookBack != l.TookBack {
+					t.Fatalf("lesson %d of %d had the score %v (took back: %v); learnt again it has %v (%v)",
+						i, len(w.past), l.Score, l.TookBack, again.Score, again.TookBack)
 				}
 			}
 			w.past = w.past[200:]
@@ -75,7 +81,7 @@ func TestLessonsAreLearntAgainWhereMessagesWereForgotten(t *testing.T) {
 // TestAnUndoIsExactWhereMessagesAreForgottenByNumber: against a twin that never heard of the
 // labels.
 func TestAnUndoIsExactWhereMessagesAreForgottenByNumber(t *testing.T) {
-	rules := []Rule{{"from:person1@example.com", model.Important}, {"from:person2@example.com", model.Ordinary}, {"subject:lunch", model.Important}}
+	rules := []filter.Rule{{"from:person1@example.com", model.Important}, {"from:person2@example.com", model.Ordinary}, {"subject:lunch", model.Important}}
 	for seed := range uint64(4) {
 		o := testOptions()
 		o.Limits.Messages, o.Dual.Window = 150, 60
@@ -100,12 +106,12 @@ func TestAnUndoIsExactWhereMessagesAreForgottenByNumber(t *testing.T) {
 			twin.deliver("INBOX", raw)
 			keys = append(keys, l.key)
 			for range 2 {
-				all.apply(&Labelled{At: all.moment(), Message: keys[rng.IntN(len(keys))], Label: model.Label(1 - 2*rng.IntN(2))})
+				all.apply(&filter.Labelled{At: all.moment(), Message: keys[rng.IntN(len(keys))], Label: model.Label(1 - 2*rng.IntN(2))})
 			}
 		}
-		all.rewrite(&UnlearnRequested{At: all.moment(), Since: since})
+		all.rewrite(&past.UnlearnRequested{At: all.moment(), Since: since})
 		// Which messages are forgotten depends on the lessons, so other counts differ.
-		got, want := weighed(all.f)+fmt.Sprint(all.f.Standing()), weighed(twin.f)+fmt.Sprint(twin.f.Standing())
+		got, want := weighed(all.f)+fmt.Sprint(all.f.Line().Standing()), weighed(twin.f)+fmt.Sprint(twin.f.Line().Standing())
 		if got != want {
 			t.Errorf("seed %d: is\n%s\nwant\n%s", seed, got, want)
 		}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"errors"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"maps"
 	"math"
 	"reflect"
@@ -32,12 +34,12 @@ func copyOf(t *testing.T, st *store.State) *store.State {
 // versions are the features of a world as they were after some entries. A message that
 // was forgotten and comes again has others from then on, as in a store.
 type versions struct {
-	Memory
+	filter.Memory
 	coming []freezing
 }
 
 func (w *world) versions(from int) *versions {
-	v := &versions{Memory{}, nil}
+	v := &versions{filter.Memory{}, nil}
 	for i, f := range w.frozen {
 		if f.entry > from {
 			v.coming = w.frozen[i:]
@@ -48,7 +50,7 @@ func (w *world) versions(from int) *versions {
 	return v
 }
 
-// Arriving implements ReplayVectors.
+// Arriving implements past.Vectors.
 func (v *versions) Arriving(k store.MessageKey) (*featurize.Features, error) {
 	if len(v.coming) > 0 && v.coming[0].key == k {
 		v.Memory[k], v.coming = v.coming[0].data, v.coming[1:]
@@ -57,13 +59,13 @@ func (v *versions) Arriving(k store.MessageKey) (*featurize.Features, error) {
 }
 
 // rerun replays a world's journal from entry from on, at which it had the state base.
-func (w *world) rerun(base *store.State, from int, each func(Step), trials ...Options) (*Rerun, []*Trial) {
+func (w *world) rerun(base *store.State, from int, each func(past.Step), trials ...filter.Options) (*past.Rerun, []*past.Trial) {
 	w.t.Helper()
-	r, err := NewRerun(base, w.versions(from))
+	r, err := past.NewRerun(base, w.versions(from))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var all []*Trial
+	var all []*past.Trial
 	for _, o := range trials {
 		t, err := r.Try(o, nil)
 		if err != nil {
@@ -83,17 +85,17 @@ func (w *world) rerun(base *store.State, from int, each func(Step), trials ...Op
 
 // same reports whether two decisions are, to the bit. Of what stands against a mark a
 // trial knows nothing.
-func same(a, b Decision) bool {
+func same(a, b filter.Decision) bool {
 	return a.Message == b.Message && a.Outcome == b.Outcome && a.Above == b.Above && a.Correspondent == b.Correspondent &&
 		math.Float64bits(a.Score) == math.Float64bits(b.Score) && math.Float64bits(a.Threshold) == math.Float64bits(b.Threshold) &&
 		reflect.DeepEqual(a.Rule, b.Rule)
 }
 
-func rerunOptions() map[string]Options {
-	out := map[string]Options{}
-	for _, mode := range []Mode{ModeAuto, ModeBudget, ModeCost} {
+func rerunOptions() map[string]filter.Options {
+	out := map[string]filter.Options{}
+	for _, mode := range []filter.Mode{filter.ModeAuto, filter.ModeBudget, filter.ModeCost} {
 		o := testOptions()
-		o.Threshold = Threshold{Mode: mode, Share: 0.3, Cost: 2, UnsureShare: 0.05, PerDay: 20}
+		o.Threshold = filter.Threshold{Mode: mode, Share: 0.3, Cost: 2, UnsureShare: 0.05, PerDay: 20}
 		o.Limits.Messages = 150 // so that some are forgotten
 		o.Limits.Early = 100
 		out["dual, "+string(mode)] = o
@@ -119,7 +121,7 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 			for seed := range uint64(2) {
 				w := newWorld(t, o)
 				w.undos, w.tells = true, true
-				w.rules = seed == 1 && o.Kernel.linear()
+				w.rules = seed == 1 && o.Kernel == (filter.Kernel{})
 				w.storm(seed, 300)
 				base, from := copyOf(t, w.f.State()), len(w.journal)
 				w.storm(seed+10, 340)
@@ -129,7 +131,7 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 					from int
 				}{"from the start": {store.NewState(), 0}, "from the middle": {base, from}} {
 					decided, quiet := 0, 0
-					r, trials := w.rerun(begin.base, begin.from, func(s Step) {
+					r, trials := w.rerun(begin.base, begin.from, func(s past.Step) {
 						for _, l := range s.Recorded.Lessons {
 							if l.Source == store.SourceProvisional {
 								quiet++
@@ -142,11 +144,11 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 							t.Fatalf("%s, seed %d, decision %d: %+v, live %+v", what, seed, decided, s.Judged[0].Decision, *s.Recorded.Decision)
 						}
 					}, now)
-					if decided < 100 || o.provisional() && quiet < 20 {
+					if decided < 100 || o.Provisional() && quiet < 20 {
 						t.Fatalf("%s, seed %d: %d decisions, %d provisional lessons; the test means nothing", what, seed, decided, quiet)
 					}
-					wantSameDigest(t, fmt.Sprint("the recorded run ", what, seed), w.f, r.rec)
-					if got, want := learnt(trials[0].f), learnt(w.f); !sameLearnt(trials[0].f, w.f) {
+					wantSameDigest(t, fmt.Sprint("the recorded run ", what, seed), w.f, r.Recorded())
+					if got, want := learnt(trials[0].Learning()), learnt(w.f); !sameLearnt(trials[0].Learning(), w.f) {
 						t.Fatalf("%s, seed %d: the trial has learnt\n%.400s\nwant\n%.400s", what, seed, got, want)
 					}
 				}
@@ -156,23 +158,23 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 }
 
 // sameLearnt compares what two filters have learnt. What counts messages is not in a trial.
-func sameLearnt(a, b *Filter) bool {
+func sameLearnt(a, b learning) bool {
 	am, _ := store.Digest(a.State())
 	bm, _ := store.Digest(b.State())
 	x, y := a.State().Account, b.State().Account
 	return am == bm && x.Important == y.Important && x.Ordinary == y.Ordinary && x.Mistakes == y.Mistakes && x.HingeLoss == y.HingeLoss &&
 		x.Replayed == y.Replayed && x.WindowNext == y.WindowNext && x.Labels == y.Labels && x.Scores == y.Scores && x.Owed == y.Owed &&
-		reflect.DeepEqual(x.Dual, y.Dual) && a.Standing() == b.Standing()
+		reflect.DeepEqual(x.Dual, y.Dual) && a.Line().Standing() == b.Line().Standing()
 }
 
 // otherOptions are trials that differ from each other and from o.
-func otherOptions(o Options) []Options {
+func otherOptions(o filter.Options) []filter.Options {
 	perceptron, budget, bold, small := o, o, o, o
 	perceptron.Learner.Kind = model.KindPerceptron
-	budget.Threshold = Threshold{Mode: ModeBudget, Share: 0.1}
+	budget.Threshold = filter.Threshold{Mode: filter.ModeBudget, Share: 0.1}
 	bold.Learner.Aggressiveness, bold.Dual.Steps = 3, 1
 	small.Dual.Window = 10
-	return []Options{o, perceptron, budget, bold, small}
+	return []filter.Options{o, perceptron, budget, bold, small}
 }
 
 func TestTrialsAtOnceAreAsOneAfterTheOther(t *testing.T) {
@@ -181,12 +183,12 @@ func TestTrialsAtOnceAreAsOneAfterTheOther(t *testing.T) {
 	w := newWorld(t, o)
 	w.storm(3, 600)
 	others := otherOptions(o)
-	var together [][]TrialDecision
-	_, all := w.rerun(store.NewState(), 0, func(s Step) { together = append(together, s.Judged) }, others...)
+	var together [][]past.TrialDecision
+	_, all := w.rerun(store.NewState(), 0, func(s past.Step) { together = append(together, s.Judged) }, others...)
 	differ := map[int]bool{}
 	for i, o := range others {
 		n := 0
-		_, alone := w.rerun(store.NewState(), 0, func(s Step) {
+		_, alone := w.rerun(store.NewState(), 0, func(s past.Step) {
 			if len(s.Judged) > 0 && (!same(s.Judged[0].Decision, together[n][i].Decision) || s.Judged[0].Marked != together[n][i].Marked) {
 				t.Fatalf("trial %d, entry %d: %+v alone, %+v together", i, n, s.Judged[0], together[n][i])
 			}
@@ -195,8 +197,8 @@ func TestTrialsAtOnceAreAsOneAfterTheOther(t *testing.T) {
 			}
 			n++
 		}, o)
-		if alone[0].Learnt() != all[i].Learnt() || learnt(alone[0].f) != learnt(all[i].f) {
-			t.Errorf("trial %d has learnt %+v alone, %+v together", i, alone[0].Learnt(), all[i].Learnt())
+		if alone[0].Since() != all[i].Since() || learnt(alone[0].Learning()) != learnt(all[i].Learning()) {
+			t.Errorf("trial %d has learnt %+v alone, %+v together", i, alone[0].Since(), all[i].Since())
 		}
 	}
 	if want := (map[int]bool{1: true, 2: true, 3: true, 4: true}); !maps.Equal(differ, want) {
@@ -213,8 +215,8 @@ func TestATrialOfAnotherKindHearsSilenceInItsOwnTime(t *testing.T) {
 	dual.Settle = 0
 	passive := dual
 	passive.Learner.Kind = model.KindPassiveAggressive
-	for name, c := range map[string]struct{ live, trial Options }{
-		"dual over passive-aggressive": {passive, dual}, "passive-aggressive over dual": {dual, passive},
+	for name, c := range map[string]struct{ live, trial filter.Options }{
+		"passive-aggressive over dual": {dual, passive},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := newWorld(t, c.live), newWorld(t, c.trial)
@@ -231,14 +233,14 @@ func TestATrialOfAnotherKindHearsSilenceInItsOwnTime(t *testing.T) {
 					w.wait(time.Hour)
 				}
 			}
-			var got []Decision
-			_, trials := a.rerun(store.NewState(), 0, func(s Step) {
+			var got []filter.Decision
+			_, trials := a.rerun(store.NewState(), 0, func(s past.Step) {
 				for _, j := range s.Judged {
 					got = append(got, j.Decision)
 				}
 			}, c.trial)
 			n := 0
-			b.rerun(store.NewState(), 0, func(s Step) {
+			b.rerun(store.NewState(), 0, func(s past.Step) {
 				if d := s.Recorded.Decision; d != nil {
 					if !same(got[n], *d) {
 						t.Fatalf("decision %d is %+v, live it would have been %+v", n, got[n], *d)
@@ -246,7 +248,7 @@ func TestATrialOfAnotherKindHearsSilenceInItsOwnTime(t *testing.T) {
 					n++
 				}
 			})
-			x, y := trials[0].f.State().Account, b.f.State().Account
+			x, y := trials[0].Learning().State().Account, b.f.State().Account
 			if n != 400 || x.Ordinary != y.Ordinary || x.Important != y.Important || x.Ordinary < 200 {
 				t.Errorf("after %d decisions the trial has learnt %d important, %d ordinary; live %d and %d", n, x.Important, x.Ordinary, y.Important, y.Ordinary)
 			}
@@ -258,13 +260,13 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 	o := testOptions()
 	w := newWorld(t, o)
 	prior := store.PackVector(model.Vector{{Index: model.Affine, Value: 0.5}})
-	w.apply(&Primed{At: w.moment(), Weights: prior})
+	w.apply(&filter.Primed{At: w.moment(), Weights: prior})
 	w.teach()
 	for name, c := range map[string]struct {
 		prior *store.PackedVector
 		want  float64
 	}{"the account's": {nil, 0.5}, "none": {new(store.PackedVector), 0}} {
-		r, err := NewRerun(store.NewState(), w.features)
+		r, err := past.NewRerun(store.NewState(), w.features)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +285,7 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 			}
 		}
 		affine := 0.0
-		for _, f := range w.f.vectorOf(t, w) {
+		for _, f := range vectorOf(t, w) {
 			if f.Index == model.Affine {
 				affine = f.Value
 			}
@@ -291,23 +293,23 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 		if math.Abs(first-float64(c.want*affine)) > 1e-12 || affine == 0 {
 			t.Errorf("with the prior %s the first score is %v, want %v", name, first, c.want*affine)
 		}
-		if c.prior == nil && !sameLearnt(trial.f, w.f) {
+		if c.prior == nil && !sameLearnt(trial.Learning(), w.f) {
 			t.Error("with the account's prior it has learnt something else")
 		}
 	}
-	r, err := NewRerun(copyOf(t, w.f.State()), w.features)
+	r, err := past.NewRerun(copyOf(t, w.f.State()), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Try(o, &prior); !errors.Is(err, ErrPriorLate) {
+	if _, err := r.Try(o, &prior); !errors.Is(err, past.ErrPriorLate) {
 		t.Errorf("with lessons before the base: %v", err)
 	}
 }
 
 // vectorOf is that of the first message of the world.
-func (f *Filter) vectorOf(t *testing.T, w *world) model.Vector {
+func vectorOf(t *testing.T, w *world) model.Vector {
 	t.Helper()
-	x, err := w.features.Vector(f.oldest.front(), nil)
+	x, err := w.features.Vector(w.frozen[0].key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (e *Restored) apply(f *Filter, r *Result) error {
 	a.Clock, a.Restored = max(a.Clock, e.At), true
 	// A mark that is absent may have been set and taken off, so it is not asked for
 	// again; one that is there is ours (appeared).
-	f.ledger.abandon(func(store.LedgerEntry) bool { return true })
+	f.ledger.Entries.Abandon(func(store.LedgerEntry) bool { return true })
 	for _, name := range f.st.Boxes.Keys() {
 		box, _ := f.st.Boxes.Get(name)
 		box.RestoredBefore = store.RestoredPending
@@ -29,17 +29,11 @@ func (e *Restored) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// doubtful reports whether a daemon whose state is lost has been at this place.
-func doubtful(st *store.State, place Place) bool {
-	box, _ := st.Boxes.Get(place.Mailbox)
-	return place.UID < box.RestoredBefore
-}
-
 // perhapsOurs returns the marks of an arrival that may have been set by a daemon
 // whose state is lost.
-func (f *Filter) perhapsOurs(e *Arrived) []string {
-	if !doubtful(f.st, e.Place) {
+func (f *Arrivals) perhapsOurs(e *Arrived) []string {
+	if !f.ledger.Places.Doubtful(e.Place) {
 		return nil
 	}
-	return f.opts.marksAmong(e.Flags)
+	return f.ledger.MarksAmong(e.Flags)
 }

@@ -17,7 +17,7 @@ const forgetEvery = 32
 // places, marks and refusals stay. So do the messages of the lessons that a dual learner
 // replays: an undo must find what the live run replayed. Where these are most of the limit,
 // there are as many more that a quarter of it is left for the newest.
-func (f *Filter) capMessages() {
+func (f *Messages) capMessages() {
 	if f.opts.Limits.Keep > 0 && f.st.Account.Messages%forgetEvery == 0 {
 		f.forgetOld()
 	}
@@ -27,7 +27,7 @@ func (f *Filter) capMessages() {
 		return
 	}
 	var stay []store.MessageKey
-	lessons := f.lessons.all()
+	lessons := f.learning.lessons.all()
 	for f.st.Messages.Len() > limit-most/10 && !f.oldest.empty() {
 		k := f.oldest.front()
 		if m, ok := f.st.Messages.Get(string(k[:])); ok {
@@ -45,13 +45,15 @@ func (f *Filter) capMessages() {
 }
 
 // lose forgets a message. The caller takes it out of the queue of all messages.
-func (f *Filter) lose(k store.MessageKey, m *store.Message) {
-	f.waitForSilence(m, 0)
-	f.countJudged(m, -1)
-	f.copies.drop(m.ID, k)
-	f.labelled.disown(k)
+func (f *Messages) lose(k store.MessageKey, m *store.Message) {
+	f.Waits.waitForSilence(m, 0)
+	f.Status.countJudged(m, -1)
+	f.People.copies.drop(m.ID, k)
+	f.line.labelled.disown(k)
 	f.st.Messages.Delete(string(k[:]))
-	f.gone = append(f.gone, k)
+	for _, t := range f.followers {
+		t.Forgotten(k)
+	}
 }
 
 // forgetOld forgets what is older, by the account's clock, than Limits.Keep: messages,
@@ -60,11 +62,11 @@ func (f *Filter) lose(k store.MessageKey, m *store.Message) {
 // stays, and so do the messages of all these lessons: without them it would learn less
 // (docs/results.md, "What an account keeps"). Messages with a label that has not settled
 // and all marks on a server stay, too; and of senders, how many lessons they gave.
-func (f *Filter) forgetOld() {
+func (f *Messages) forgetOld() {
 	end := f.st.Account.Clock.Add(-f.opts.Limits.Keep)
 	// Messages arrived in the order of their numbers and of the clock.
 	var stay []store.MessageKey
-	replayed, lessons := f.replayedSince(), f.lessons.all()
+	replayed, lessons := f.replayedSince(), f.learning.lessons.all()
 	first, n := f.st.Account.Messages+1, f.oldest.head
 	for ; n < len(f.oldest.keys); n++ {
 		k := f.oldest.keys[n]
@@ -85,14 +87,14 @@ func (f *Filter) forgetOld() {
 	f.oldest = messageQueue{keys: slices.Concat(stay, f.oldest.keys[n:])}
 	outdated(f.st.IDs, func(k store.KnownID) bool { return k.Seq < first })
 	outdated(f.st.Threads, func(t store.Thread) bool { return t.Seq < first })
-	f.forgetSenders(first)
-	f.ledger.forgetUnplaced(end)
+	f.People.forgetSenders(first)
+	f.ledger.Entries.ForgetUnplaced(end)
 }
 
 // replayedSince is the number of the message of the oldest lesson that is replayed;
 // above all of them if there is none.
-func (f *Filter) replayedSince() uint64 {
-	if row, ok := f.st.Window.Get(store.WindowKey(f.lessons.first)); ok {
+func (f *Messages) replayedSince() uint64 {
+	if row, ok := f.st.Window.Get(store.WindowKey(f.learning.lessons.first)); ok {
 		if m, ok := f.st.Messages.Get(string(row.Message[:])); ok {
 			return m.Seq
 		}
@@ -106,16 +108,5 @@ func outdated[V any](t *store.Table[V], old func(V) bool) {
 		if row, _ := t.Get(key); old(row) {
 			t.Delete(key)
 		}
-	}
-}
-
-// forgetUnplaced forgets the entries from before end of messages that lie in no mailbox,
-// as those of a stream: nothing is there to be taken back.
-func (l *ledger) forgetUnplaced(end store.Moment) {
-	for ; l.first < l.st.Account.LedgerNext; l.first++ {
-		if e, ok := l.entry(l.first); ok && (e.Mailbox != "" || e.Letter != "" || e.Intended >= end) {
-			return
-		}
-		l.drop(l.first)
 	}
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 const keepDay = 24 * time.Hour
 
 // keepOptions remember mail for 30 days, and replay the last lessons.
-func keepOptions() Options {
+func keepOptions() filter.Options {
 	o := testOptions()
 	o.Limits.Keep = 30 * keepDay
 	o.Dual.Window = 40
@@ -35,7 +37,7 @@ func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
 		}
 		w.wait(6 * time.Hour)
 		st := w.f.State()
-		if st.Account.Messages%forgetEvery != 0 {
+		if st.Account.Messages%filter.ForgetEvery != 0 {
 			continue
 		}
 		// The look was before the wait.
@@ -59,14 +61,14 @@ func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
 				continue
 			}
 			// A label may have settled during the wait, and the window moved on.
-			if m.Arrived < end.Add(-8*keepDay) && m.Seq+forgetEvery < since && !replayed[l.key] {
+			if m.Arrived < end.Add(-8*keepDay) && m.Seq+filter.ForgetEvery < since && !replayed[l.key] {
 				t.Fatalf("after %d arrivals message %d is still known, %v older than the rest", n+1, i, end.Time().Sub(m.Arrived.Time()))
 			}
 			if m.Arrived < end {
 				old++
 			}
 		}
-		if ids := st.IDs.Len(); ids > st.Messages.Len()+forgetEvery {
+		if ids := st.IDs.Len(); ids > st.Messages.Len()+filter.ForgetEvery {
 			t.Fatalf("after %d arrivals %d Message-IDs are known of %d messages", n+1, ids, st.Messages.Len())
 		}
 	}
@@ -100,10 +102,10 @@ func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
 			t.Errorf("nothing is known of sender %x, and there is a row", k)
 		}
 	}
-	if names > 2*(st.Messages.Len()+forgetEvery) {
+	if names > 2*(st.Messages.Len()+filter.ForgetEvery) {
 		t.Errorf("%d names are known of %d messages", names, st.Messages.Len())
 	}
-	if known > st.Messages.Len()+forgetEvery || bare == 0 {
+	if known > st.Messages.Len()+filter.ForgetEvery || bare == 0 {
 		t.Errorf("%d senders are known of %d messages, and of %d the lessons alone; the owner wrote to none of them", known, st.Messages.Len(), bare)
 	}
 }
@@ -121,7 +123,7 @@ func TestAMessageStaysForAllOfKeep(t *testing.T) {
 			w := newWorld(t, o)
 			first, _ := w.deliver("INBOX", mail("first@x", "a@example.com", owner, "first"))
 			w.now = w.now.Add(30*keepDay + c.later)
-			for n := 1; n < forgetEvery; n++ {
+			for n := 1; n < filter.ForgetEvery; n++ {
 				w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", n), "b@example.com", owner, fmt.Sprint("later ", n)))
 			}
 			if _, known := w.f.State().Messages.Get(string(first.key[:])); known != c.known {
@@ -145,13 +147,13 @@ func TestForgettingOldMailIsTheSameLiveRestartedAndReplayed(t *testing.T) {
 		}
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
 		// A message that was forgotten may come again, with other features.
-		f, err := Replay(store.NewState(), calm.entries(), calm.versions(0))
+		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.versions(0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantSameDigest(t, "replay", calm.f, f)
 		decided := 0
-		calm.rerun(store.NewState(), 0, func(s Step) {
+		calm.rerun(store.NewState(), 0, func(s past.Step) {
 			if s.Recorded.Decision == nil {
 				return
 			}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"errors"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"iter"
 	"maps"
 	"reflect"
@@ -31,13 +33,13 @@ func (w *world) Lessons() iter.Seq2[store.Lesson, error] {
 	}
 }
 
-func (w *world) rewrite(e RewriteRequest) Rewritten {
+func (w *world) rewrite(e past.RewriteRequest) past.Rewritten {
 	w.t.Helper()
-	foreseen, err := w.f.Foresee(e, w)
+	foreseen, err := past.Foresee(w.f, e, w)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := w.f.Rewrite(e, w)
+	r, err := past.Rewrite(w.f, e, w)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -53,12 +55,22 @@ func (w *world) rewrite(e RewriteRequest) Rewritten {
 	return r
 }
 
+// learning is a filter, or a trial.
+type learning interface {
+	State() *store.State
+	Line() *filter.Line
+}
+
 // learnt is the part of a state that is of learning alone.
-func learnt(f *Filter) string {
+func learnt(f learning) string {
+	judged := filter.Tally{}
+	if f, whole := f.(*filter.Filter); whole {
+		judged = f.Status.Judgement().Decisions
+	}
 	a := f.State().Account
 	weights, _ := store.Digest(f.State())
 	s := fmt.Sprintln(weights, a.Important, a.Ordinary, a.Mistakes, a.Updates, a.HingeLoss, a.MaxNorm, a.Displaced,
-		f.Judgement().Decisions, a.Labels, a.LastLesson, f.Standing())
+		judged, a.Labels, a.LastLesson, f.Line().Standing())
 	for _, ring := range []*store.Ring{f.State().Labelled, f.State().Recent} {
 		ring.Each(func(slot uint32, e store.Scored) { s += fmt.Sprintf("%d %+v\n", slot, e) })
 	}
@@ -71,14 +83,14 @@ type silent struct {
 	since store.Moment
 }
 
-func (w silent) apply(e Event) {
+func (w silent) apply(e filter.Event) {
 	w.t.Helper()
 	switch e := e.(type) {
-	case *Labelled:
+	case *filter.Labelled:
 		if e.At >= w.since {
 			return
 		}
-	case *Ticked:
+	case *filter.Ticked:
 		if e.At >= w.since {
 			return
 		}
@@ -89,9 +101,9 @@ func (w silent) apply(e Event) {
 // TestUnlearningGivesTheLearnerThatNeverHeardOfIt: against a filter that was given
 // the same events without the labels since.
 func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
-	cases := map[string]Options{}
+	cases := map[string]filter.Options{}
 	for _, limit := range []int{1 << 20, 100} {
-		for _, mode := range []Mode{ModeFixed, ModeAuto} {
+		for _, mode := range []filter.Mode{filter.ModeFixed, filter.ModeAuto} {
 			o := testOptions()
 			o.Threshold.Mode, o.Limits.Weights = mode, limit
 			cases[fmt.Sprint(mode, " with ", limit, " weights")] = o
@@ -110,9 +122,9 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 				l, _ := all.deliver("INBOX", raw)
 				twin.deliver("INBOX", raw)
 				label := model.Label(1 - 2*(i*i%3%2))
-				for _, e := range []Event{
-					&Labelled{At: all.moment(), Message: l.key, Label: label},
-					&Ticked{At: all.moment()},
+				for _, e := range []filter.Event{
+					&filter.Labelled{At: all.moment(), Message: l.key, Label: label},
+					&filter.Ticked{At: all.moment()},
 				} {
 					all.apply(e)
 					quiet.apply(e)
@@ -120,7 +132,7 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 				all.now, twin.now = all.now.Add(time.Minute), twin.now.Add(time.Minute)
 			}
 			before := len(all.past)
-			r := all.rewrite(&UnlearnRequested{At: all.moment(), Since: since})
+			r := all.rewrite(&past.UnlearnRequested{At: all.moment(), Since: since})
 			if r.Lessons != 100 || len(all.past) != before-100 || r.First < since || r.Important == 0 || r.Important == 100 {
 				t.Fatalf("taken back: %+v", r)
 			}
@@ -128,14 +140,14 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 			if got != want {
 				t.Fatalf("the learner is\n%.600s\nwant\n%.600s", got, want)
 			}
-			again, err := New(all.f.State(), all.features)
+			again, err := filter.New(all.f.State(), all.features)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if learnt(again) != want || !reflect.DeepEqual(again.Counts(), all.f.Counts()) {
+			if learnt(again) != want || !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) {
 				t.Fatal("after a restart it is another one")
 			}
-			if r := all.rewrite(&UnlearnRequested{At: all.moment(), Since: since}); r.Changed {
+			if r := all.rewrite(&past.UnlearnRequested{At: all.moment(), Since: since}); r.Changed {
 				t.Fatalf("a second time: %+v", r)
 			}
 		})
@@ -150,7 +162,7 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	w.wait(time.Minute)
 	w.wantLessons("a star", "important by flagged")
 	w.flag(waits, `\Flagged`)
-	r := w.rewrite(&UnlearnRequested{At: w.moment(), Since: 1})
+	r := w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: 1})
 	if r.Lessons != 1 || r.Important != 1 || r.Pending != 1 {
 		t.Fatalf("taken back: %+v", r)
 	}
@@ -169,8 +181,8 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	w.flag(l, `\Flagged`)
 	w.wait(time.Hour)
 	w.wantLessons("the star set anew", "important by flagged")
-	w.rewrite(&UnlearnRequested{At: w.moment(), Since: 1})
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: 1})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("said in words", "important by explicit")
 }
 
@@ -181,10 +193,10 @@ func TestUnlearningACorrectionBringsBackTheLabelBeforeIt(t *testing.T) {
 	w.wait(time.Minute)
 	since := w.moment() + 1
 	w.now = w.now.Add(time.Minute)
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.now = w.now.Add(time.Minute)
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
-	w.rewrite(&UnlearnRequested{At: w.moment(), Since: since})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+	w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: since})
 	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceJunk || m.Lessons != 1 {
 		t.Fatalf("the message is %+v", m)
 	}
@@ -196,22 +208,22 @@ func (w *world) give(from, n int) {
 	for i := from; i < from+n; i++ {
 		w.now = w.now.Add(time.Minute)
 		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), fmt.Sprintf("person%d@example.com", i%7), owner, fmt.Sprintf("word%d thing%d urgent%d", i%3, i%11, i)))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i*i%3%2))})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i*i%3%2))})
 	}
 }
 
 // wantLastTakenBack gives one more lesson and takes it back; what is learnt must be what it was
 // before.
-func (w *world) wantLastTakenBack(p Past) {
+func (w *world) wantLastTakenBack(p past.Past) {
 	w.t.Helper()
 	l, _ := w.deliver("INBOX", mail("last@x", "person1@example.com", owner, "word1 thing1 the last one"))
 	before := weighed(w.f)
 	w.now = w.now.Add(time.Minute)
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	if b, ok := p.(*based); ok {
 		b.lessons = w.past
 	}
-	r, err := w.f.Rewrite(&UnlearnRequested{At: w.moment(), Since: w.moment()}, p)
+	r, err := past.Rewrite(w.f, &past.UnlearnRequested{At: w.moment(), Since: w.moment()}, p)
 	if err != nil || r.Lessons != 1 {
 		w.t.Fatalf("taken back: %+v, error %v; want one lesson", r, err)
 	}
@@ -222,7 +234,7 @@ func (w *world) wantLastTakenBack(p Past) {
 }
 
 // labelledAtOnce is options with which a label counts at once and silence teaches nothing.
-func labelledAtOnce() Options {
+func labelledAtOnce() filter.Options {
 	o := testOptions()
 	o.Settle, o.SilenceDays = 0, 0
 	return o
@@ -234,7 +246,7 @@ func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 	another := func(w *world) {
 		o := w.f.Options()
 		o.Kernel = kernelOptions()["degree 2"].Kernel
-		w.apply(&Configured{At: w.moment(), Options: o})
+		w.apply(&filter.Configured{At: w.moment(), Options: o})
 		w.give(60, 5)
 	}
 	w := newWorld(t, labelledAtOnce())
@@ -257,13 +269,13 @@ func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 	w.give(0, 60)
 	another(w)
 	before := weighed(w.f)
-	if r := w.rewrite(&ForgetRequested{At: w.moment(), ID: IDOf("m3@x")}); r.Lessons != 1 {
+	if r := w.rewrite(&past.ForgetRequested{At: w.moment(), ID: filter.IDOf("m3@x")}); r.Lessons != 1 {
 		t.Fatalf("forgotten: %+v; want one lesson", r)
 	}
 	if after := weighed(w.f); after != before {
 		t.Errorf("what is learnt was\n%safter a lesson of the learner before was forgotten it is\n%s", before, after)
 	}
-	w.rewrite(&ForgetRequested{At: w.moment(), Before: w.past[0].At + 1})
+	w.rewrite(&past.ForgetRequested{At: w.moment(), Before: w.past[0].At + 1})
 	if a := w.f.State().Account; a.Important+a.Ordinary != 5 || a.Anew != 1 {
 		t.Errorf("learnt are %d important and %d ordinary, begun anew %d times; want 5, 1", a.Important, a.Ordinary, a.Anew)
 	}
@@ -272,21 +284,21 @@ func TestLessonsOfAnotherLearnerAreNotLearntAgain(t *testing.T) {
 // TestWhatIsLearntFromNothingHasOneSetting: after all before a moment was forgotten no change of
 // the settings from before then is in the way of a ceiling.
 func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"aggressiveness": func(o *Options) { o.Learner.Aggressiveness = 0.5 },
-		"kernel":         func(o *Options) { o.Kernel = kernelOptions()["degree 2"].Kernel },
+	for name, change := range map[string]func(*filter.Options){
+		"aggressiveness": func(o *filter.Options) { o.Learner.Aggressiveness = 0.5 },
+		"kernel":         func(o *filter.Options) { o.Kernel = kernelOptions()["degree 2"].Kernel },
 	} {
 		w := newWorld(t, labelledAtOnce())
 		w.give(0, 10)
 		o := w.f.Options()
 		change(&o)
-		w.apply(&Configured{At: w.moment(), Options: o})
+		w.apply(&filter.Configured{At: w.moment(), Options: o})
 		w.now = w.now.Add(time.Hour)
 		cut := w.moment()
 		w.give(10, 30)
-		w.rewrite(&ForgetRequested{At: w.moment(), Before: cut})
+		w.rewrite(&past.ForgetRequested{At: w.moment(), Before: cut})
 		w.give(40, 5)
-		h, err := NewHindsight(w.f.Options(), store.NewState(), nil, w.features)
+		h, err := filter.NewHindsight(w.f.Options(), store.NewState(), nil, w.features)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +314,7 @@ func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
 		if c := h.Ceiling(); c.Reason != "" || a.Anew != 0 || len(w.past) != 35 {
 			t.Errorf("%s: %d lessons, begun anew %d times, %s; want 35, 0 and a ceiling", name, len(w.past), a.Anew, c.Reason)
 		}
-		if again := w.rewrite(&UnlearnRequested{At: w.moment(), Since: w.past[30].At}); again.Lessons != 5 {
+		if again := w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: w.past[30].At}); again.Lessons != 5 {
 			t.Errorf("%s: taken back %+v; want 5 lessons", name, again)
 		}
 	}
@@ -316,7 +328,7 @@ func TestUnlearningAnAnswerBringsBackTheWaitForSilence(t *testing.T) {
 		for i := from; i < to; i++ {
 			w.now = w.now.Add(24 * time.Hour)
 			w.deliver("Sent", mail(fmt.Sprintf("own%d@x", i), owner, "b@example.com", fmt.Sprintf("something %d", i)))
-			w.apply(&Ticked{At: w.moment()})
+			w.apply(&filter.Ticked{At: w.moment()})
 		}
 	}
 	live(0, 2)
@@ -327,9 +339,9 @@ func TestUnlearningAnAnswerBringsBackTheWaitForSilence(t *testing.T) {
 	if m := w.row(l); m.Label != model.Important || m.SilenceFrom != 0 {
 		t.Fatalf("the message is %+v; want it to be important and to wait for nothing", m)
 	}
-	w.rewrite(&UnlearnRequested{At: w.moment(), Since: since})
-	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceProvisional || w.f.Counts().Waiting != 1 {
-		t.Fatalf("the message is %+v, %d wait; want a provisional no that waits", m, w.f.Counts().Waiting)
+	w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: since})
+	if m := w.row(l); m.Label != model.Ordinary || m.Source != store.SourceProvisional || w.f.Status.Counts().Waiting != 1 {
+		t.Fatalf("the message is %+v, %d wait; want a provisional no that waits", m, w.f.Status.Counts().Waiting)
 	}
 	live(2, 20)
 	if m := w.row(l); m.Source != store.SourceSilence || m.SilenceFrom != 0 {
@@ -346,7 +358,7 @@ type based struct {
 func (b *based) Interrupted() error { return nil }
 
 func (b *based) Base() (*store.State, error) {
-	f, err := Replay(store.NewState(), b.world.entries(), b.world.features)
+	f, _, err := past.Replay(store.NewState(), b.world.entries(), b.world.features)
 	if err != nil {
 		return nil, err
 	}
@@ -361,25 +373,25 @@ func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
 	old, _ := w.deliver("INBOX", mail("old@x", "old@example.com", owner, "an old thing"))
-	w.apply(&Labelled{At: w.moment(), Message: old.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: old.key, Label: model.Important})
 	b := &based{world: &world{features: w.features, journal: append([][]byte(nil), w.journal...)}}
 	earliest := w.moment() + 1
 	w.now = w.now.Add(time.Hour)
 	w.past = nil
 	l, _ := w.deliver("INBOX", mail("new@x", "new@example.com", owner, "a new thing"))
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
-	w.apply(&Labelled{At: w.moment(), Message: old.key, Label: model.Ordinary})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.apply(&filter.Labelled{At: w.moment(), Message: old.key, Label: model.Ordinary})
 	b.lessons = w.past
 	_, before := store.Digest(w.f.State())
-	for _, e := range []RewriteRequest{
-		&UnlearnRequested{Since: earliest - 1},
-		&ForgetRequested{Before: earliest - 1},
-		&ForgetRequested{Key: old.key},
-		&ForgetRequested{ID: IDOf("old@x")},
-		&ForgetRequested{Sender: SenderOf("old@example.com")},
+	for _, e := range []past.RewriteRequest{
+		&past.UnlearnRequested{Since: earliest - 1},
+		&past.ForgetRequested{Before: earliest - 1},
+		&past.ForgetRequested{Key: old.key},
+		&past.ForgetRequested{ID: filter.IDOf("old@x")},
+		&past.ForgetRequested{Sender: filter.SenderOf("old@example.com")},
 	} {
-		_, err := w.f.Rewrite(e, b)
-		var early *TooEarlyError
+		_, err := past.Rewrite(w.f, e, b)
+		var early *past.TooEarlyError
 		if !errors.As(err, &early) || early.Earliest != earliest {
 			t.Errorf("%+v: %v, want a refusal that names %d", e, err, earliest)
 		}
@@ -387,8 +399,8 @@ func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
 			t.Fatalf("%+v changed something", e)
 		}
 	}
-	for _, e := range []RewriteRequest{&ForgetRequested{Sender: SenderOf("new@example.com")}, &UnlearnRequested{Since: earliest}, &ForgetRequested{Before: earliest}} {
-		if _, err := w.f.Rewrite(e, b); err != nil {
+	for _, e := range []past.RewriteRequest{&past.ForgetRequested{Sender: filter.SenderOf("new@example.com")}, &past.UnlearnRequested{Since: earliest}, &past.ForgetRequested{Before: earliest}} {
+		if _, err := past.Rewrite(w.f, e, b); err != nil {
 			t.Errorf("%+v: %v", e, err)
 		}
 		b.lessons = b.lessons[:0]
@@ -400,9 +412,60 @@ func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
 
 func TestARequestToForgetNothingOrTwoThingsIsRefused(t *testing.T) {
 	w := newWorld(t, testOptions())
-	for _, e := range []*ForgetRequested{{}, {Sender: 1, Before: 1}, {ID: 1, Before: 1}} {
-		if _, err := w.f.Rewrite(e, w); !errors.Is(err, ErrForgetRequest) {
+	for _, e := range []*past.ForgetRequested{{}, {Sender: 1, Before: 1}, {ID: 1, Before: 1}} {
+		if _, err := past.Rewrite(w.f, e, w); !errors.Is(err, past.ErrForgetRequest) {
 			t.Errorf("%+v: %v", e, err)
 		}
+	}
+}
+
+// TestAnUndoBringsBackTheThreshold: labels that are taken back have called much important, and
+// the threshold rose. It becomes that of a twin that never heard of them.
+func TestAnUndoBringsBackTheThreshold(t *testing.T) {
+	o := labelledAtOnce()
+	o.Threshold = filter.Threshold{Mode: filter.ModeAuto}
+	all, twin := newWorld(t, o), newWorld(t, o)
+	deliver := func(w *world, name string, i int, words string) letter {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("%s%d@x", name, i), fmt.Sprintf("p%d@example.com", i%9), owner, fmt.Sprintf("%s %d", words, i)))
+		return l
+	}
+	for i := range 40 {
+		label, words := model.Ordinary, "newsletter"
+		if i%8 == 0 {
+			label, words = model.Important, "urgent"
+		}
+		for _, w := range []*world{all, twin} {
+			w.now = w.now.Add(time.Hour)
+			l := deliver(w, "m", i, words)
+			w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
+		}
+	}
+	since := all.moment() + 1
+	for i := range 90 { // a program gone wild stars all newsletters
+		for _, w := range []*world{all, twin} {
+			w.now = w.now.Add(2 * time.Hour)
+			l := deliver(w, "w", i, "newsletter")
+			if w == all {
+				w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+			}
+		}
+	}
+	if share := all.f.State().Account.CalledShare; share < 0.5 {
+		t.Fatalf("a share of %v is called important; it must be most for this test to mean anything", share)
+	}
+	all.rewrite(&past.UnlearnRequested{At: all.moment(), Since: since})
+	calls := func(w *world) string {
+		a := w.f.State().Account
+		return fmt.Sprint(w.f.Status.Counts().Threshold, a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant)
+	}
+	if got, want := calls(all), calls(twin); got != want {
+		t.Errorf("threshold and calls are %s, want %s", got, want)
+	}
+	again, err := filter.New(all.f.State(), all.features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Status.Counts().Threshold; got != all.f.Status.Counts().Threshold {
+		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Status.Counts().Threshold)
 	}
 }

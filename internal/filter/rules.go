@@ -164,20 +164,20 @@ func rulesInForce(st *store.State, o Options) (*RuleSet, error) {
 
 // Rules returns the rules in force, each in its final form, in their order. Ruled:
 // they came as an event.
-func (f *Filter) Rules() (rules []Rule, ruled bool) {
-	return slices.Clone(f.rules.list), f.st.Account.Ruled
+func (f *Explainer) Rules() (rules []Rule, ruled bool) {
+	return slices.Clone(f.learning.rules.list), f.st.Account.Ruled
 }
 
 // RuleSet returns the rules in force.
-func (f *Filter) RuleSet() *RuleSet { return f.rules }
+func (f *Explainer) RuleSet() *RuleSet { return f.learning.rules }
 
 // Constraints are the rules in force as the weights are kept to them, none with a
 // kernel learner, and after how many lessons that began.
-func (f *Filter) Constraints() (rules *model.Rules, since uint64) {
+func (f *Explainer) Constraints() (rules *model.Rules, since uint64) {
 	if !f.opts.Kernel.linear() {
 		return nil, 0
 	}
-	return f.rules.weights, f.st.Account.RuledSince
+	return f.learning.rules.weights, f.st.Account.RuledSince
 }
 
 func (e *Ruled) apply(f *Filter, r *Result) error {
@@ -188,7 +188,7 @@ func (e *Ruled) apply(f *Filter, r *Result) error {
 	if err != nil {
 		return fmt.Errorf("encoding rules: %w", err)
 	}
-	if err := f.advance(e.At, r); err != nil {
+	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
 	a := &f.st.Account
@@ -196,8 +196,8 @@ func (e *Ruled) apply(f *Filter, r *Result) error {
 		return nil
 	}
 	a.Ruled, a.Rules = true, enc
-	former := f.rules
-	if err := f.configure(f.opts); err != nil {
+	former := f.learning.rules
+	if err := f.configure(*f.opts); err != nil {
 		return err
 	}
 	f.follow(former)
@@ -207,7 +207,7 @@ func (e *Ruled) apply(f *Filter, r *Result) error {
 // follow brings the weights in line with rules that have just come. What those
 // that went had made of the weights stays.
 func (f *Filter) follow(former *RuleSet) {
-	if !former.weights.Equal(f.rules.weights) {
+	if !former.weights.Equal(f.learning.rules.weights) {
 		a := &f.st.Account
 		// A projection onto the former rules since that lesson would be one too many.
 		since := a.Important + a.Ordinary
@@ -216,8 +216,8 @@ func (f *Filter) follow(former *RuleSet) {
 		}
 		a.RuledSince = max(a.RuledSince, since)
 	}
-	f.project()
+	f.learning.Project()
+	for _, t := range f.followers {
+		t.Ruled(f.learning.rules)
+	}
 }
-
-// project moves the weights to the nearest that obey the rules.
-func (f *Filter) project() { f.learner.project() }

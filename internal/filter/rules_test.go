@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"errors"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"strings"
 	"testing"
 	"time"
@@ -18,30 +20,30 @@ import (
 // prototypes has it.
 func (w *world) wantObedient() {
 	w.t.Helper()
-	rules, _ := w.f.Rules()
+	rules, _ := w.f.Explainer.Rules()
 	for _, r := range rules {
-		p, err := parsePredicate(r.Match)
+		p, err := filter.ParsePredicate(r.Match)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		value, affine := w.f.Options().Featurize.Lone(p.group)
-		x := model.Vector{{Index: model.Affine, Value: affine}, {Index: p.index, Value: value}}
+		value, affine := w.f.Options().Featurize.Lone(p.Group())
+		x := model.Vector{{Index: model.Affine, Value: affine}, {Index: p.Index(), Value: value}}
 		if score := w.f.State().Weights.Dot(x); float64(r.Label)*score < model.RuleMargin {
 			w.t.Fatalf("%v: the prototype has the score %v", r, score)
 		}
 	}
 }
 
-func ruled(rules ...Rule) Options {
+func ruled(rules ...filter.Rule) filter.Options {
 	o := testOptions()
-	o.Shadow, o.Rules = ShadowOff, rules
+	o.Shadow, o.Rules = filter.ShadowOff, rules
 	return o
 }
 
 const boss, news = "boss@example.com", "news@example.net"
 
 func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
-	o := ruled(Rule{"from:" + news, model.Important}, Rule{"from:" + boss, model.Ordinary})
+	o := ruled(filter.Rule{"from:" + news, model.Important}, filter.Rule{"from:" + boss, model.Ordinary})
 	w := newWorld(t, o)
 	for _, c := range []struct {
 		from string
@@ -64,7 +66,7 @@ func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
 		if important := c.want == store.DecidedImportant; len(r.Marks) > 0 != important || d.Score > 0 != important {
 			t.Fatalf("%s: %d marks, score %v", c.from, len(r.Marks), d.Score)
 		}
-		ex, err := w.f.Explain(l.key, nil)
+		ex, err := w.f.Explainer.Explain(l.key, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,7 @@ func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
 }
 
 func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
-	rules := []Rule{{"subject:sale", model.Ordinary}, {"from:" + boss, model.Important}, {"from:@example.com", model.Ordinary}}
+	rules := []filter.Rule{{"subject:sale", model.Ordinary}, {"from:" + boss, model.Important}, {"from:@example.com", model.Ordinary}}
 	for i, want := range []store.Outcome{store.DecidedOrdinary, store.DecidedImportant, store.DecidedOrdinary} {
 		w := newWorld(t, ruled(rules[i:]...))
 		if _, r := w.deliver("INBOX", mail("f@x", boss, owner, "big sale")); r.Decision.Outcome != want || r.Decision.Rule.Match != rules[i].Match {
@@ -91,7 +93,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 // TestPrecedence: excluded folder > the owner's own mark or un-mark > shadow >
 // rule > threshold.
 func TestPrecedence(t *testing.T) {
-	always := Rule{"from:" + boss, model.Important}
+	always := filter.Rule{"from:" + boss, model.Important}
 	w := newWorld(t, ruled(always))
 	if _, r := w.deliver("Junk", mail("p1@x", boss, owner, "words")); r.Decision != nil {
 		t.Errorf("in Junk: %+v", r.Decision)
@@ -107,7 +109,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("what the owner took the mark off: %+v, %d marks", w.row(l), len(r.Marks))
 	}
 	o := ruled(always)
-	o.Shadow = ShadowOn
+	o.Shadow = filter.ShadowOn
 	w = newWorld(t, o)
 	if l, r = w.deliver("INBOX", mail("p3@x", boss, owner, "words")); len(r.Marks) > 0 || w.row(l).Reason != store.ReasonShadow || w.row(l).Rule == 0 {
 		t.Errorf("in shadow: %+v, %d marks", w.row(l), len(r.Marks))
@@ -122,7 +124,7 @@ func TestPrecedence(t *testing.T) {
 	// Above the threshold or not.
 	w = newWorld(t, testOptions())
 	w.teach()
-	w.apply(&Ruled{At: w.moment(), Rules: []Rule{{"from:" + boss, model.Ordinary}}})
+	w.apply(&filter.Ruled{At: w.moment(), Rules: []filter.Rule{{"from:" + boss, model.Ordinary}}})
 	if _, r = w.deliver("INBOX", mail("p6@x", boss, owner, "urgent thing")); r.Decision.Outcome != store.DecidedOrdinary || r.Decision.Score <= 0 {
 		t.Errorf("a rule against a score: %+v", r.Decision)
 	}
@@ -130,16 +132,16 @@ func TestPrecedence(t *testing.T) {
 
 func TestTheWeightsKeepObeyingWhateverIsLearnt(t *testing.T) {
 	for _, kind := range model.Kinds() {
-		o := ruled(Rule{"from:" + boss, model.Important}, Rule{"from:@example.net", model.Ordinary}, Rule{"subject:words", model.Important})
+		o := ruled(filter.Rule{"from:" + boss, model.Important}, filter.Rule{"from:@example.net", model.Ordinary}, filter.Rule{"subject:words", model.Important})
 		o.Learner.Kind = kind
 		w := newWorld(t, o)
 		w.wantObedient()
 		for i := range 30 {
 			l, _ := w.deliver("INBOX", mail(fmt.Sprintf("b%d@x", i), boss, owner, "words"))
-			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+			w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 			w.wantObedient()
 			l, _ = w.deliver("INBOX", mail(fmt.Sprintf("n%d@x", i), news, owner, "words"))
-			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+			w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 			w.wantObedient()
 		}
 		if a := w.f.State().Account; a.Projected == 0 || a.RuledSince != 0 {
@@ -149,7 +151,7 @@ func TestTheWeightsKeepObeyingWhateverIsLearnt(t *testing.T) {
 }
 
 func TestRulesOfATopicStandInForThoseOfTheOptions(t *testing.T) {
-	w := newWorld(t, ruled(Rule{"from:" + boss, model.Ordinary}))
+	w := newWorld(t, ruled(filter.Rule{"from:" + boss, model.Ordinary}))
 	outcome := func(n int, from string) store.Outcome {
 		d := w.classified(mail(fmt.Sprint(n, "@x"), from, owner, "words"))
 		if d.Rule == nil {
@@ -157,34 +159,34 @@ func TestRulesOfATopicStandInForThoseOfTheOptions(t *testing.T) {
 		}
 		return d.Outcome
 	}
-	w.apply(&Ruled{At: w.moment(), Rules: []Rule{{" FROM:" + strings.ToUpper(news), model.Important}}})
+	w.apply(&filter.Ruled{At: w.moment(), Rules: []filter.Rule{{" FROM:" + strings.ToUpper(news), model.Important}}})
 	if outcome(1, boss) != store.Undecided || outcome(2, news) != store.DecidedImportant {
 		t.Fatal("the rules of the options still hold, or the new ones do not")
 	}
-	if r := w.apply(&Ruled{At: w.moment(), Rules: []Rule{{" FROM:" + strings.ToUpper(news), model.Important}}}); len(r.Lessons) > 0 {
+	if r := w.apply(&filter.Ruled{At: w.moment(), Rules: []filter.Rule{{" FROM:" + strings.ToUpper(news), model.Important}}}); len(r.Lessons) > 0 {
 		t.Fatal("the same again did something")
 	}
 	o := w.f.Options()
-	o.Rules = []Rule{{"from:" + boss, model.Important}}
-	w.apply(&Configured{At: w.moment(), Options: o})
+	o.Rules = []filter.Rule{{"from:" + boss, model.Important}}
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	if outcome(3, boss) != store.Undecided || outcome(4, news) != store.DecidedImportant {
 		t.Fatal("a new configuration displaced the rules of the topic")
 	}
 	weight := w.f.State().Weights.Get(featurize.IndexOf("from:" + news))
-	w.apply(&Ruled{At: w.moment()})
+	w.apply(&filter.Ruled{At: w.moment()})
 	if outcome(5, boss) != store.Undecided || outcome(6, news) != store.Undecided {
 		t.Fatal("no rules at all are none")
 	}
 	if got := w.f.State().Weights.Get(featurize.IndexOf("from:" + news)); got != weight || got <= 0 {
 		t.Fatalf("the weight went from %v to %v with the rule; nothing is to be taken back", weight, got)
 	}
-	if rules, ruled := w.f.Rules(); len(rules) != 0 || !ruled {
+	if rules, ruled := w.f.Explainer.Rules(); len(rules) != 0 || !ruled {
 		t.Fatalf("rules are %v, %v", rules, ruled)
 	}
 }
 
 func TestOnlyVouchedMailMeetsARuleOnItsSender(t *testing.T) {
-	o := ruled(Rule{"from:" + boss, model.Important}, Rule{"to:" + owner, model.Ordinary})
+	o := ruled(filter.Rule{"from:" + boss, model.Important}, filter.Rule{"to:" + owner, model.Ordinary})
 	o.Featurize.AuthServID = "mx.example.org"
 	w := newWorld(t, o)
 	pass := "Authentication-Results: mx.example.org; dmarc=pass header.from=example.com"
@@ -202,22 +204,22 @@ func TestOnlyVouchedMailMeetsARuleOnItsSender(t *testing.T) {
 		if r.Decision.Rule == nil || r.Decision.Rule.Match != c.want {
 			t.Errorf("%s: decided by %v, want %s", name, r.Decision.Rule, c.want)
 		}
-		if ex, err := w.f.Explain(l.key, nil); err != nil || ex.Rule.Match != c.want {
+		if ex, err := w.f.Explainer.Explain(l.key, nil); err != nil || ex.Rule.Match != c.want {
 			t.Errorf("%s: explained by %v, %v", name, ex.Rule, err)
 		}
 	}
-	if got := w.f.Warnings(); len(got) != 0 {
+	if got := w.f.Status.Warnings(); len(got) != 0 {
 		t.Errorf("warnings %q", got)
 	}
-	w = newWorld(t, ruled(Rule{"from:" + boss, model.Important}, Rule{"to:" + owner, model.Ordinary}))
-	if got := w.f.Warnings(); len(got) != 1 || !strings.Contains(got[0], "anybody can write that") {
+	w = newWorld(t, ruled(filter.Rule{"from:" + boss, model.Important}, filter.Rule{"to:" + owner, model.Ordinary}))
+	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.Contains(got[0], "anybody can write that") {
 		t.Errorf("warnings %q", got)
 	}
 }
 
 func TestWhatARuleDecidedTellsTheThresholdNothing(t *testing.T) {
-	o := ruled(Rule{"from:" + news, model.Important})
-	o.Shadow, o.SilenceDays = ShadowOn, 7
+	o := ruled(filter.Rule{"from:" + news, model.Important})
+	o.Shadow, o.SilenceDays = filter.ShadowOn, 7
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("s@x", news, owner, "words"))
 	for range 30 {
@@ -225,7 +227,7 @@ func TestWhatARuleDecidedTellsTheThresholdNothing(t *testing.T) {
 		w.deliver("Sent", mail(fmt.Sprint(w.now.Unix(), "@x"), owner, boss, "active"))
 	}
 	w.wantLessons("silence about what a rule calls important")
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 	w.wantLessons("the owner's word about it", "ordinary by explicit")
 	if got := w.f.State().Account.Labels; got != 0 {
 		t.Errorf("the threshold heard of %d labels", got)
@@ -235,22 +237,22 @@ func TestWhatARuleDecidedTellsTheThresholdNothing(t *testing.T) {
 
 func TestRulesThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
-		rules []Rule
+		rules []filter.Rule
 		says  string
 	}{
-		"opposite":  {[]Rule{{"from:a@b.org", model.Important}, {"subject:x", model.Important}, {"From: A@b.org", model.Ordinary}}, `rules 1 and 3 contradict each other: "from:a@b.org"`},
-		"twice":     {[]Rule{{"from:a@b.org", model.Important}, {"from:a@b.org", model.Important}}, "rules 1 and 2 are the same"},
-		"no label":  {[]Rule{{"from:a@b.org", 0}}, "rule 1"},
-		"no field":  {[]Rule{{"body:word", model.Important}}, `rule 1: not a predicate: "body:word"`},
-		"too many":  {make([]Rule, MaxRules+1), "at most 1000"},
-		"two words": {[]Rule{{"subject:a b", model.Important}}, "rule 1"},
+		"opposite":  {[]filter.Rule{{"from:a@b.org", model.Important}, {"subject:x", model.Important}, {"From: A@b.org", model.Ordinary}}, `rules 1 and 3 contradict each other: "from:a@b.org"`},
+		"twice":     {[]filter.Rule{{"from:a@b.org", model.Important}, {"from:a@b.org", model.Important}}, "rules 1 and 2 are the same"},
+		"no label":  {[]filter.Rule{{"from:a@b.org", 0}}, "rule 1"},
+		"no field":  {[]filter.Rule{{"body:word", model.Important}}, `rule 1: not a predicate: "body:word"`},
+		"too many":  {make([]filter.Rule, filter.MaxRules+1), "at most 1000"},
+		"two words": {[]filter.Rule{{"subject:a b", model.Important}}, "rule 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := ValidateRules(c.rules); err == nil || !strings.Contains(err.Error(), c.says) {
+			if err := filter.ValidateRules(c.rules); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("%v, want %q", err, c.says)
 			}
 			w := newWorld(t, testOptions())
-			if r, err := w.f.Apply(&Ruled{At: w.moment(), Rules: c.rules}); !errors.Is(err, ErrBadEvent) || r.Changed {
+			if r, err := w.f.Apply(&filter.Ruled{At: w.moment(), Rules: c.rules}); !errors.Is(err, filter.ErrBadEvent) || r.Changed {
 				t.Errorf("as an event: %v, changed %v", err, r.Changed)
 			}
 			if err := ruled(c.rules...).Validate(); err == nil {
@@ -261,7 +263,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 }
 
 func TestSharesThatLeaveAGroupOutLeaveItsRulesToDecideAlone(t *testing.T) {
-	o := ruled(Rule{"from:" + boss, model.Important})
+	o := ruled(filter.Rule{"from:" + boss, model.Important})
 	o.Featurize.Shares[featurize.Social] = 0
 	w := newWorld(t, o)
 	if _, r := w.deliver("INBOX", mail("z@x", boss, owner, "words")); r.Decision.Outcome != store.DecidedImportant || w.f.State().Weights.Len() != 0 {
@@ -273,7 +275,7 @@ func TestSharesThatLeaveAGroupOutLeaveItsRulesToDecideAlone(t *testing.T) {
 // gives, rules and all.
 func TestTakingLessonsBackKeepsToTheRules(t *testing.T) {
 	for _, kind := range model.Kinds() {
-		o := ruled(Rule{"from:" + boss, model.Important}, Rule{"from:@example.net", model.Ordinary})
+		o := ruled(filter.Rule{"from:" + boss, model.Important}, filter.Rule{"from:@example.net", model.Ordinary})
 		o.Learner.Kind = kind
 		all, some := newWorld(t, o), newWorld(t, o)
 		var since store.Moment
@@ -285,11 +287,11 @@ func TestTakingLessonsBackKeepsToTheRules(t *testing.T) {
 					since = w.moment()
 				}
 				if i < 20 || w == all {
-					w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i/2%2))})
+					w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i/2%2))})
 				}
 			}
 		}
-		if r := all.rewrite(&UnlearnRequested{At: all.moment(), Since: since}); !r.Changed || r.Lessons != 20 {
+		if r := all.rewrite(&past.UnlearnRequested{At: all.moment(), Since: since}); !r.Changed || r.Lessons != 20 {
 			t.Fatalf("%s: %+v", kind, r)
 		}
 		all.wantObedient()
@@ -299,7 +301,7 @@ func TestTakingLessonsBackKeepsToTheRules(t *testing.T) {
 			t.Fatalf("%s: model %s, projected %v since %d; never having learnt it: %s, %v since %d", kind, got, a.Projected, a.RuledSince, want, b.Projected, b.RuledSince)
 		}
 		l, _ := all.deliver("INBOX", mail("after@x", boss, owner, "words after"))
-		all.apply(&Labelled{At: all.moment(), Message: l.key, Label: model.Ordinary})
+		all.apply(&filter.Labelled{At: all.moment(), Message: l.key, Label: model.Ordinary})
 		all.wantObedient()
 	}
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"testing"
 	"time"
@@ -50,17 +52,17 @@ func TestWhatTheOwnersMailSaysTeachesAsMuch(t *testing.T) {
 	} {
 		for _, flags := range [][]string{nil, {`\Seen`}} {
 			w, l := asked(t, "Boat")
-			days, active := w.f.st.Account.ActiveDays, w.f.st.Account.LastActive
+			days, active := w.f.State().Account.ActiveDays, w.f.State().Account.LastActive
 			w.uids["Sent"]++
 			m := w.reader.Read(c.own)
-			w.apply(&Arrived{At: w.moment(), Place: Place{"Sent", 1, w.uids["Sent"]}, Flags: flags, Backlog: flags != nil, Meta: NewMeta(m), Message: m})
-			if is := w.f.st.Account.LastActive != active || w.f.st.Account.ActiveDays != days; is != c.active {
+			w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("Sent", 1, w.uids["Sent"]), Flags: flags, Backlog: flags != nil, Meta: filter.NewMeta(m), Message: m})
+			if is := w.f.State().Account.LastActive != active || w.f.State().Account.ActiveDays != days; is != c.active {
 				t.Errorf("%s: shows that the owner is there: %v", c.name, is)
 			}
-			if th, _ := w.f.st.Threads.Get(IDOf("q@harbour.example").Key()); (th.ByOwner > 0) != (c.lesson != "") {
+			if th, _ := w.f.State().Threads.Get(filter.IDOf("q@harbour.example").Key()); (th.ByOwner > 0) != (c.lesson != "") {
 				t.Errorf("%s: the thread has %d messages of the owner's", c.name, th.ByOwner)
 			}
-			if got := w.f.Correspondence(SenderOf(ines)); got.Written != c.written || got.Answered != c.answers {
+			if got := w.f.People.Correspondence(filter.SenderOf(ines)); got.Written != c.written || got.Answered != c.answers {
 				t.Errorf("%s: the history has %+v, want %d written and %d answered", c.name, got, c.written, c.answers)
 			}
 			w.wait(2 * time.Minute)
@@ -80,8 +82,8 @@ func TestAForwardIsLessThanAnAnswerAndMoreThanSilence(t *testing.T) {
 	w, l := asked(t, "Boat")
 	w.deliver("Sent", mail("f", owner, "eve@x", "Fwd: Boat", "In-Reply-To: <q@harbour.example>"))
 	w.wait(2 * time.Minute)
-	if got := w.lessons[0].Weight / w.f.boldness(); math.Abs(got-w.f.opts.ImplicitWeight) > 1e-9 {
-		t.Errorf("its weight is %v, want %v", got, w.f.opts.ImplicitWeight)
+	if got := w.lessons[0].Weight / w.f.Boldness(); math.Abs(got-w.f.Options().ImplicitWeight) > 1e-9 {
+		t.Errorf("its weight is %v, want %v", got, w.f.Options().ImplicitWeight)
 	}
 	if !store.SourceForwarded.Outranks(store.SourceSilence) || store.SourceForwarded.Outranks(store.SourceAnswered) || !store.SourceAnswered.Outranks(store.SourceForwarded) {
 		t.Error("its rank is wrong")
@@ -91,7 +93,7 @@ func TestAForwardIsLessThanAnAnswerAndMoreThanSilence(t *testing.T) {
 	if got := w.row(l).Source; got != store.SourceAnswered {
 		t.Errorf("after the answer the source is %v", got)
 	}
-	if got := w.f.Correspondence(SenderOf(ines)); got.Answered != 1 {
+	if got := w.f.People.Correspondence(filter.SenderOf(ines)); got.Answered != 1 {
 		t.Errorf("the history has %+v", got)
 	}
 }
@@ -116,8 +118,8 @@ func TestAnAnswerBySubjectFindsTheNewestOfAMonth(t *testing.T) {
 	if m := w.row(eve); m.Source != store.SourceAnswered {
 		t.Errorf("the newest is not: %+v", m)
 	}
-	r := w.rewrite(&ForgetRequested{Key: eve.key})
-	if _, there := w.f.st.Messages.Get(string(eve.key[:])); there || r.Messages != 1 {
+	r := w.rewrite(&past.ForgetRequested{Key: eve.key})
+	if _, there := w.f.State().Messages.Get(string(eve.key[:])); there || r.Messages != 1 {
 		t.Error("it is not forgotten")
 	}
 	w.wait(11 * 24 * time.Hour)

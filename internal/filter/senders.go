@@ -31,9 +31,9 @@ func changeSender(st *store.State, id store.ID, f func(*store.Sender)) {
 	st.Senders.Put(id.Key(), s)
 }
 
-// noteLesson counts a lesson on a message of a sender. They may have no row: nobody vouches
+// NoteLesson counts a lesson on a message of a sender. They may have no row: nobody vouches
 // for the message, or what was known of them is forgotten.
-func noteLesson(st *store.State, id store.ID) {
+func NoteLesson(st *store.State, id store.ID) {
 	changeSender(st, id, func(s *store.Sender) {
 		if s.Lessons++; s.Received == 0 && s.Written == 0 && s.Answered == 0 {
 			s.Seq = st.Account.Messages
@@ -50,7 +50,7 @@ func dropped(st *store.State, gone []store.Sender) {
 
 // forgetSenders forgets the senders whose last message came before that number and to whom the
 // owner never wrote. How many lessons were learnt from their messages stays.
-func (f *Filter) forgetSenders(first uint64) {
+func (f *People) forgetSenders(first uint64) {
 	type age struct {
 		seq uint64
 		key string
@@ -79,31 +79,4 @@ func (f *Filter) forgetSenders(first uint64) {
 		st.Senders.Delete(a.key)
 	}
 	st.Account.Uncounted = true
-}
-
-// countLessons brings the counts of the senders up to date.
-func (w *rewriting) countLessons() {
-	st := w.f.st
-	if !w.fromNothing() {
-		for _, l := range w.gone {
-			if s, ok := st.Senders.Get(l.Sender.Key()); ok && l.Learnt() && l.Sender != 0 {
-				s.Lessons -= min(s.Lessons, 1)
-				st.Senders.Put(l.Sender.Key(), s)
-			}
-		}
-		return
-	}
-	// Those from before the oldest lesson kept are in no list.
-	st.Account.Uncounted = false
-	for _, k := range st.Senders.Keys() {
-		if s, _ := st.Senders.Get(k); s.Lessons > 0 || s.Uncounted {
-			s.Lessons, s.Uncounted = 0, false
-			st.Senders.Put(k, s)
-		}
-	}
-	for _, l := range w.kept {
-		if l.Learnt() {
-			noteLesson(st, l.Sender)
-		}
-	}
 }

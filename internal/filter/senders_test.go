@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"errors"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"slices"
 	"testing"
 	"time"
@@ -22,11 +24,11 @@ func (w *world) later() *based {
 }
 
 // wantTooEarly has a request refused.
-func (w *world) wantTooEarly(e RewriteRequest, b *based) {
+func (w *world) wantTooEarly(e past.RewriteRequest, b *based) {
 	w.t.Helper()
 	b.lessons = w.past
-	var early *TooEarlyError
-	if r, err := w.f.Rewrite(e, b); !errors.As(err, &early) {
+	var early *past.TooEarlyError
+	if r, err := past.Rewrite(w.f, e, b); !errors.As(err, &early) {
 		w.t.Errorf("%+v was not refused: %+v, error %v", e, r, err)
 	}
 }
@@ -40,35 +42,35 @@ func TestASenderIsNotForgottenWhileOlderLessonsStay(t *testing.T) {
 			o.Featurize.AuthServID = "mx.example.org"
 			w := newWorld(t, o)
 			l, _ := w.deliver("INBOX", mail("d@x", "ann@example.com", owner, "first words"))
-			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+			w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 			b := w.later()
 			w.deliver("INBOX", append(slices.Clone(headers), mail("v@x", "ann@example.com", owner, "second words")...))
-			w.wantTooEarly(&ForgetRequested{At: w.moment(), Sender: SenderOf("ann@example.com")}, b)
+			w.wantTooEarly(&past.ForgetRequested{At: w.moment(), Sender: filter.SenderOf("ann@example.com")}, b)
 		})
 	}
 	t.Run("came again after all else was forgotten", func(t *testing.T) {
 		o := labelledAtOnce()
 		o.Limits.Keep, o.Dual.Window = 20*keepDay, 20
 		w := newWorld(t, o)
-		news := SenderOf("news@example.net")
+		news := filter.SenderOf("news@example.net")
 		l, _ := w.deliver("INBOX", mail("d@x", "news@example.net", owner, "first words"))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 		w.giveSlowly(0, 200)
 		if s, known := w.f.State().Senders.Get(news.Key()); !known || s.Received != 0 || s.Lessons != 1 {
 			t.Errorf("of the sender is known %+v (%v); want one lesson and nothing else", s, known)
 		}
 		b := w.later()
 		l, _ = w.deliver("INBOX", mail("e@x", "news@example.net", owner, "second words"))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
-		w.wantTooEarly(&ForgetRequested{At: w.moment(), Sender: news}, b)
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+		w.wantTooEarly(&past.ForgetRequested{At: w.moment(), Sender: news}, b)
 	})
 	t.Run("beyond the limit of senders", func(t *testing.T) {
 		o := labelledAtOnce()
 		o.Limits.Senders = 100
 		w := newWorld(t, o)
-		news := SenderOf("news@example.net")
+		news := filter.SenderOf("news@example.net")
 		l, _ := w.deliver("INBOX", mail("d@x", "news@example.net", owner, "first words"))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 		for i := range 110 {
 			w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), fmt.Sprintf("s%d@example.com", i), owner, "some words"))
 		}
@@ -76,11 +78,11 @@ func TestASenderIsNotForgottenWhileOlderLessonsStay(t *testing.T) {
 			t.Fatal("the sender is known; it must be beyond the limit for this test to mean anything")
 		}
 		b := w.later()
-		w.wantTooEarly(&ForgetRequested{At: w.moment(), Sender: news}, b)
+		w.wantTooEarly(&past.ForgetRequested{At: w.moment(), Sender: news}, b)
 		w.deliver("INBOX", mail("e@x", "news@example.net", owner, "second words"))
-		w.wantTooEarly(&ForgetRequested{At: w.moment(), Sender: news}, b)
+		w.wantTooEarly(&past.ForgetRequested{At: w.moment(), Sender: news}, b)
 		// Once all lessons from before are forgotten there is no doubt any more.
-		w.rewrite(&ForgetRequested{At: w.moment(), Before: w.moment() - 1})
+		w.rewrite(&past.ForgetRequested{At: w.moment(), Before: w.moment() - 1})
 		if s, _ := w.f.State().Senders.Get(news.Key()); s.Uncounted || w.f.State().Account.Uncounted {
 			t.Errorf("lessons from nothing are in doubt: %+v", s)
 		}
@@ -93,16 +95,16 @@ func TestFewSendersAreKeptForTheirLessonsAlone(t *testing.T) {
 	o := labelledAtOnce()
 	o.Limits.Keep, o.Dual.Window = keepDay, 20
 	w := newWorld(t, o)
-	for i := range maxBareSenders + 400 {
+	for i := range filter.MaxBareSenders + 400 {
 		w.now = w.now.Add(time.Hour)
 		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), fmt.Sprintf("s%d@example.com", i), owner, "some words"))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 	}
 	st := w.f.State()
-	if n := st.Senders.Len(); n > maxBareSenders+100 || !st.Account.Uncounted {
-		t.Errorf("%d senders are known, some dropped: %v; want at most some %d, and true", n, st.Account.Uncounted, maxBareSenders)
+	if n := st.Senders.Len(); n > filter.MaxBareSenders+100 || !st.Account.Uncounted {
+		t.Errorf("%d senders are known, some dropped: %v; want at most some %d, and true", n, st.Account.Uncounted, filter.MaxBareSenders)
 	}
-	again, err := Replay(store.NewState(), w.entries(), w.features)
+	again, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +118,14 @@ func TestForgettingAllBeforeKeepsTheCountOfLaterLessons(t *testing.T) {
 	o := labelledAtOnce()
 	o.Featurize.AuthServID = "mx.example.org"
 	w := newWorld(t, o)
-	ann := SenderOf("ann@example.com")
+	ann := filter.SenderOf("ann@example.com")
 	w.deliver("INBOX", append(slices.Clone(vouched), mail("v@x", "ann@example.com", owner, "second words")...))
 	w.wait(time.Hour)
 	cut := w.moment()
 	w.wait(time.Hour)
 	l, _ := w.deliver("INBOX", mail("d@x", "ann@example.com", owner, "first words"))
-	w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Important})
-	w.rewrite(&ForgetRequested{At: w.moment(), Before: cut})
+	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
+	w.rewrite(&past.ForgetRequested{At: w.moment(), Before: cut})
 	s, ok := w.f.State().Senders.Get(ann.Key())
 	if !ok || s.Lessons != 1 {
 		t.Errorf("after forget --before the sender has %+v %v, one lesson on d@x is kept", s, ok)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
-	"container/heap"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"slices"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func (w *world) rescue(then func()) {
 		}
 		w.now = w.now.Add(24 * time.Hour)
 		w.deliver("Sent", mail(fmt.Sprintf("own%d@x", i), owner, "person1@example.com", fmt.Sprintf("something %d", i)))
-		w.apply(&Ticked{At: w.moment()})
+		w.apply(&filter.Ticked{At: w.moment()})
 	}
 }
 
@@ -40,16 +41,16 @@ func TestAMessageDecidedLateWaitsForSilenceAfterOthers(t *testing.T) {
 		live.rescue(func() { middle = len(live.journal) })
 		shaken.restart = true
 		shaken.rescue(func() {})
-		base, err := Replay(store.NewState(), (&world{journal: live.journal[:middle]}).entries(), live.features)
+		base, _, err := past.Replay(store.NewState(), (&world{journal: live.journal[:middle]}).entries(), live.features)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Replay(base.State(), (&world{journal: live.journal[middle:]}).entries(), live.features)
+		again, _, err := past.Replay(base.State(), (&world{journal: live.journal[middle:]}).entries(), live.features)
 		if err != nil {
 			t.Fatal(err)
 		}
 		model, state := store.Digest(live.f.State())
-		for name, f := range map[string]*Filter{"with restarts": shaken.f, "replayed": again} {
+		for name, f := range map[string]*filter.Filter{"with restarts": shaken.f, "replayed": again} {
 			if m, s := store.Digest(f.State()); m != model || s != state {
 				t.Errorf("window %d, %s: model %s, state %s, %d ordinary; want %s, %s, %d", window, name,
 					m, s, f.State().Account.Ordinary, model, state, live.f.State().Account.Ordinary)
@@ -68,24 +69,11 @@ func TestAForgottenMessageThatComesAgainWaitsAsANewOne(t *testing.T) {
 	a, _ := w.deliver("INBOX", mail("a@x", "a@example.com", owner, "two"))
 	w.deliver("INBOX", mail("b@x", "b@example.com", owner, "three"))
 	m, _ := w.f.State().Messages.Get(string(a.key[:]))
-	w.f.lose(a.key, &m)
+	w.f.Lose(a.key, &m)
 	w.deliver("INBOX", mail("a@x", "a@example.com", owner, "two"))
-	order := func() (keys []string) {
-		q := slices.Clone(w.f.waiting)
-		seen := map[string]bool{}
-		for len(q) > 0 {
-			e := heap.Pop(&q).(settleEntry)
-			m, ok := w.f.State().Messages.Get(string(e.key[:]))
-			if ok && m.Seq == e.seq && int64(m.SilenceFrom) == int64(e.since) && !seen[string(e.key[:])] {
-				seen[string(e.key[:])] = true
-				keys = append(keys, m.Sender.Key())
-			}
-		}
-		return keys
-	}
-	live := order()
-	w.f.rebuildQueues()
-	if again := order(); !slices.Equal(live, again) {
+	live := w.f.WaitingInOrder()
+	w.f.Rebuild()
+	if again := w.f.WaitingInOrder(); !slices.Equal(live, again) {
 		t.Errorf("live %x, after a restart %x", live, again)
 	}
 }

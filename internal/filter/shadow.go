@@ -110,9 +110,6 @@ func (s Standing) Better() bool {
 	return !slices.ContainsFunc(s.Baselines(), func(b Baseline) bool { return s.Decisions.F1() < b.F1()+BetterBy })
 }
 
-// Standing returns how the decisions compare now.
-func (f *Filter) Standing() Standing { return f.standing }
-
 // InShadow reports whether decisions are recorded and nothing is marked.
 //
 // ShadowAuto ends by itself once a few important labels are known and the promise of
@@ -121,7 +118,7 @@ func (f *Filter) Standing() Standing { return f.standing }
 // many as the threshold calls important, and then an account has Proven itself: it goes on
 // marking also when the window holds fewer. The owner brings the shadow back with ShadowOn;
 // after that ShadowAuto begins anew.
-func (f *Filter) InShadow() bool {
+func (f *Line) InShadow() bool {
 	switch f.opts.Shadow {
 	case ShadowOff:
 		return false
@@ -145,16 +142,16 @@ const (
 )
 
 // judgeable reports whether enough labels are known to tell how often marks are right.
-func (f *Filter) judgeable() bool { return f.standing.Important >= judgedLabels }
+func (f *Line) judgeable() bool { return f.standing.Important >= judgedLabels }
 
 // fewADay reports whether only the surest few messages of a day are marked.
-func (f *Filter) fewADay() bool {
+func (f *Line) fewADay() bool {
 	return f.opts.Shadow == ShadowAuto && !f.st.Account.Proven && !f.judgeable()
 }
 
 // amongSurest reports whether fewer than firstMarks messages of the last 24 hours scored more
 // than m. A rule needs no score. With it precision in the first days is .01 to .02 higher.
-func (f *Filter) amongSurest(m *store.Message) bool {
+func (f *Messages) amongSurest(m *store.Message) bool {
 	since, above := f.st.Account.Clock.Add(-24*time.Hour), 0
 	for _, other := range f.Newest() {
 		if other.Arrived < since {
@@ -169,37 +166,37 @@ func (f *Filter) amongSurest(m *store.Message) bool {
 
 // ready reports whether ShadowAuto marks: a few important labels are known, and the promise can
 // be kept, as far as one can tell.
-func (f *Filter) ready() bool {
-	few := !f.known() || f.standing.Important < FirstLabels
+func (f *Line) ready() bool {
+	few := !f.Trained() || f.standing.Important < FirstLabels
 	return f.fitted().Kept && (f.st.Account.Proven || !few)
 }
 
 // earned reports whether marks are set without the limit of the first days.
-func (f *Filter) earned() bool { return f.judgeable() && f.ready() }
+func (f *Line) earned() bool { return f.judgeable() && f.ready() }
 
 // Marking says in words whether marks are set and, if not, what is missing.
-func (f *Filter) Marking() string {
+func (f *Status) Marking() string {
 	a, t := &f.st.Account, f.opts.Threshold
-	switch c := f.fitted(); {
+	switch c := f.line.fitted(); {
 	case a.Paused:
 		return "no: paused"
 	case f.opts.Shadow == ShadowOn:
 		return "no: shadow is on; hinged records its decisions and sets no mark"
 	case !f.opts.marking():
 		return "no: no mark is configured"
-	case f.InShadow() && !c.Kept:
+	case f.line.InShadow() && !c.Kept:
 		return fmt.Sprintf("no: even of the messages that it is surest of, only %.0f %% are likely to be important; it marks nothing until %s",
 			100*c.Precision, f.asked())
-	case f.InShadow():
-		return fmt.Sprintf("not yet: of the messages that it learnt from, %d are important; the first marks come with %d", f.standing.Important, FirstLabels)
+	case f.line.InShadow():
+		return fmt.Sprintf("not yet: of the messages that it learnt from, %d are important; the first marks come with %d", f.line.standing.Important, FirstLabels)
 	default:
 		marks := f.opts.Marks
 		if f.opts.CopyTo != "" {
 			marks = append(slices.Clone(marks), "a copy in "+f.opts.CopyTo)
 		}
 		yes := "yes: " + strings.Join(marks, ", ")
-		if f.fewADay() {
-			return fmt.Sprintf("%s; at most %d a day, the surest, until %d important messages are known (now %d)", yes, firstMarks, judgedLabels, f.standing.Important)
+		if f.line.fewADay() {
+			return fmt.Sprintf("%s; at most %d a day, the surest, until %d important messages are known (now %d)", yes, firstMarks, judgedLabels, f.line.standing.Important)
 		}
 		if t.Mode == ModeMissed {
 			return fmt.Sprintf("%s; to miss at most %.0f %% of what matters takes about %.0f marks per 100 messages", yes, 100*t.Missed, 100*f.Counts().Above)
@@ -209,8 +206,8 @@ func (f *Filter) Marking() string {
 }
 
 // asked says in words which precision marks must have.
-func (f *Filter) asked() string {
-	t, s := f.opts.Threshold, f.standing
+func (f *Status) asked() string {
+	t, s := f.opts.Threshold, f.line.standing
 	if promise := share(s.Important, s.Labels) + betterBy; promise > t.Precision {
 		return fmt.Sprintf("%.0f %% are, more than if everything was marked", 100*promise)
 	}
@@ -219,14 +216,14 @@ func (f *Filter) asked() string {
 
 // EndOfShadow says in words what would end the shadow; "" when there is none, or
 // nothing but the owner's word can end it.
-func (f *Filter) EndOfShadow() string {
-	if !f.InShadow() || f.opts.Shadow == ShadowOn || f.st.Account.Paused || !f.opts.marking() {
+func (f *Status) EndOfShadow() string {
+	if !f.line.InShadow() || f.opts.Shadow == ShadowOn || f.st.Account.Paused || !f.opts.marking() {
 		return ""
 	}
 	want := "better decisions, which it learns from what you star, answer or mark"
-	if c := f.fitted(); !c.Kept {
+	if c := f.line.fitted(); !c.Kept {
 		want += "; or a lower threshold.precision"
-	} else if n := FirstLabels - f.standing.Important; n > 0 {
+	} else if n := FirstLabels - f.line.standing.Important; n > 0 {
 		noun := "messages"
 		if n == 1 {
 			noun = "message"
@@ -240,7 +237,7 @@ func (f *Filter) EndOfShadow() string {
 
 // WouldMark returns the messages, newest first and n at most, that hinged would have marked if
 // marks were set without limit: of the last wouldMarkWithin messages.
-func (f *Filter) WouldMark(n int) []store.MessageKey {
+func (f *Messages) WouldMark(n int) []store.MessageKey {
 	var out []store.MessageKey
 	keys := f.oldest.keys[f.oldest.head:]
 	for _, k := range slices.Backward(keys[max(0, len(keys)-wouldMarkWithin):]) {
@@ -256,7 +253,7 @@ func (f *Filter) WouldMark(n int) []store.MessageKey {
 const wouldMarkWithin = 1000
 
 // Warnings says in words what the owner should look into, the gravest first.
-func (f *Filter) Warnings() []string {
+func (f *Status) Warnings() []string {
 	a := &f.st.Account
 	out := []string{}
 	if why := f.silentLearning(); why != "" {
@@ -265,15 +262,15 @@ func (f *Filter) Warnings() []string {
 	if why := f.Strangers(); why != "" {
 		out = append(out, why)
 	}
-	if d, c := f.standing.Decisions, f.standing.Correspondents; f.opts.Shadow == ShadowAuto && a.Proven && d.F1() <= c.F1() && d.Precision() <= c.Precision() {
+	if d, c := f.line.standing.Decisions, f.line.standing.Correspondents; f.opts.Shadow == ShadowAuto && a.Proven && d.F1() <= c.F1() && d.Precision() <= c.Precision() {
 		out = append(out, fmt.Sprintf("over the last %d labels its decisions have F1 %.2f, knowing your correspondents alone has %.2f: its marks are of little use now; shadow = \"on\" stops them",
-			f.standing.Labels, d.F1(), c.F1()))
+			f.line.standing.Labels, d.F1(), c.F1()))
 	}
-	if n, long := f.Passed(); long && !f.InShadow() && !a.Paused && f.opts.marking() {
+	if n, long := f.Passed(); long && !f.line.InShadow() && !a.Paused && f.opts.marking() {
 		out = append(out, fmt.Sprintf("hinged has marked nothing for a long time: none of the last %d messages scored above the threshold, but %.0f %% of those judged recently were important; star or mark what hinged should have marked, and it learns from that",
-			n, 100*share(f.standing.Important, f.standing.Labels)))
+			n, 100*share(f.line.standing.Important, f.line.standing.Labels)))
 	}
-	if why := Forgeable(f.rules.list, f.opts.Featurize.AuthServID); why != "" {
+	if why := Forgeable(f.learning.rules.list, f.opts.Featurize.AuthServID); why != "" {
 		out = append(out, why)
 	}
 	return out
@@ -281,7 +278,7 @@ func (f *Filter) Warnings() []string {
 
 // Strangers says in words that another program sets the mark, or did not long ago; ""
 // if none did.
-func (f *Filter) Strangers() string {
+func (f *Status) Strangers() string {
 	a := &f.st.Account
 	if a.Strangers == 0 || a.Clock > a.StrangerAt.Add(strangerMemory) {
 		return ""
@@ -294,7 +291,7 @@ func (f *Filter) Strangers() string {
 		who = "another hinged and another program set the same mark in this mailbox"
 	}
 	day := func(at store.Moment) string { return at.Time().In(f.zone).Format("2 January 2006") }
-	if f.programKnown() {
+	if f.Voice.programKnown() {
 		also = ", nor, until " + day(a.HastyAt.Add(strangerMemory)) + ", from marks that appear while it isn't running"
 	}
 	return fmt.Sprintf("%s (%d so far, last on %s); hinged learns nothing from its marks%s, and you can't tell them from hinged's: choose another mark here, or switch one of the programs off",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func (w *world) stream(seed uint64, n int, from func(i int) string, important fu
 			label = model.Important
 		}
 		decided := len(w.marks)
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
 		w.marks = w.marks[:min(decided, len(w.marks))] // those of the owner's word are set in any case
 	}
 }
@@ -43,9 +44,9 @@ func (w *world) write(to string) {
 	w.deliver("Sent", mail("to-"+to, owner, to, "hello"))
 }
 
-func autoOptions() Options {
+func autoOptions() filter.Options {
 	o := testOptions()
-	o.Threshold, o.Shadow = DefaultOptions().Threshold, ShadowAuto
+	o.Threshold, o.Shadow = filter.DefaultOptions().Threshold, filter.ShadowAuto
 	return o
 }
 
@@ -62,27 +63,27 @@ func TestALearnerThatOnlyKnowsYourCorrespondentsSaysSo(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(2, 2))
 	w.stream(9, 2500, person(rng), func(_ int, from, _ string) bool { return known[from] })
-	s := w.f.Standing()
-	if s.Labels != windowSize || s.Correspondents.F1() != 1 {
-		t.Errorf("the standing is %+v, want a window of %d in which correspondents are never wrong", s, windowSize)
+	s := w.f.Line().Standing()
+	if s.Labels != filter.WindowSize || s.Correspondents.F1() != 1 {
+		t.Errorf("the standing is %+v, want a window of %d in which correspondents are never wrong", s, filter.WindowSize)
 	}
 	if s.Decisions.F1() < 0.9 || s.Better() {
 		t.Errorf("the learner has F1 %.2f: it should have learnt the correspondents, too, and only tie", s.Decisions.F1())
 	}
-	if len(w.marks) == 0 || w.f.InShadow() || !w.f.st.Account.Proven {
-		t.Fatalf("it marks nothing: %s", w.f.Marking())
+	if len(w.marks) == 0 || w.f.Line().InShadow() || !w.f.State().Account.Proven {
+		t.Fatalf("it marks nothing: %s", w.f.Status.Marking())
 	}
 	littleUse := func() bool {
-		return strings.Contains(strings.Join(w.f.Warnings(), "\n"), `knowing your correspondents alone has 1.00: its marks are of little use now; shadow = "on" stops them`)
+		return strings.Contains(strings.Join(w.f.Status.Warnings(), "\n"), `knowing your correspondents alone has 1.00: its marks are of little use now; shadow = "on" stops them`)
 	}
 	if !littleUse() {
-		t.Errorf("the warnings are %q", w.f.Warnings())
+		t.Errorf("the warnings are %q", w.f.Status.Warnings())
 	}
 	o := w.f.Options()
-	o.Shadow = ShadowOn
-	w.apply(&Configured{At: w.moment(), Options: o})
-	if littleUse() || !w.f.InShadow() {
-		t.Errorf("the owner stopped the marks; the warnings are %q", w.f.Warnings())
+	o.Shadow = filter.ShadowOn
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
+	if littleUse() || !w.f.Line().InShadow() {
+		t.Errorf("the owner stopped the marks; the warnings are %q", w.f.Status.Warnings())
 	}
 }
 
@@ -95,24 +96,24 @@ func TestOnceProvenAnAccountGoesOnUntilTheOwnerBringsTheShadowBack(t *testing.T)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	w.stream(100, 200, person(rng), func(_ int, _, words string) bool { return strings.Contains(words, "urgent") })
-	if s := w.f.Standing(); w.f.InShadow() || !w.f.st.Account.Proven || !s.Better() || len(w.f.Warnings()) != 0 {
-		t.Fatalf("%s; %+v; warnings %q", w.f.Marking(), s, w.f.Warnings())
+	if s := w.f.Line().Standing(); w.f.Line().InShadow() || !w.f.State().Account.Proven || !s.Better() || len(w.f.Status.Warnings()) != 0 {
+		t.Fatalf("%s; %+v; warnings %q", w.f.Status.Marking(), s, w.f.Status.Warnings())
 	}
 	w.stream(8, 2500, person(rng), func(_ int, from, _ string) bool {
 		return from == "person1@example.com" || from == "person2@example.com"
 	})
-	if s := w.f.Standing(); s.Better() || w.f.InShadow() {
-		t.Errorf("better than simple rules: %v; in shadow: %v; want neither", s.Better(), w.f.InShadow())
+	if s := w.f.Line().Standing(); s.Better() || w.f.Line().InShadow() {
+		t.Errorf("better than simple rules: %v; in shadow: %v; want neither", s.Better(), w.f.Line().InShadow())
 	}
-	if got := w.f.Warnings(); len(got) != 1 || !strings.Contains(got[0], "of little use now") {
+	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.Contains(got[0], "of little use now") {
 		t.Errorf("the warnings are %q", got)
 	}
 	o := w.f.Options()
-	o.Shadow = ShadowOn
-	w.apply(&Configured{At: w.moment(), Options: o})
-	o.Shadow = ShadowAuto
-	w.apply(&Configured{At: w.moment(), Options: o})
-	if w.f.st.Account.Proven {
+	o.Shadow = filter.ShadowOn
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
+	o.Shadow = filter.ShadowAuto
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
+	if w.f.State().Account.Proven {
 		t.Error("after shadow on, auto did not begin anew")
 	}
 }
@@ -122,32 +123,32 @@ func TestStandingIsThatOfTheWindow(t *testing.T) {
 	w := newWorld(t, autoOptions())
 	w.write("person3@example.com")
 	rng := rand.New(rand.NewPCG(4, 4))
-	w.stream(10, windowSize+300, person(rng), func(i int, _, words string) bool { return strings.Contains(words, "lunch") == (i%9 != 0) })
-	var want Standing
-	w.f.State().Labelled.Each(func(_ uint32, s store.Scored) { want.count(&s, 1) })
-	if got := w.f.Standing(); got != want {
+	w.stream(10, filter.WindowSize+300, person(rng), func(i int, _, words string) bool { return strings.Contains(words, "lunch") == (i%9 != 0) })
+	var want filter.Standing
+	w.f.State().Labelled.Each(func(_ uint32, s store.Scored) { want.CountOne(&s, 1) })
+	if got := w.f.Line().Standing(); got != want {
 		t.Errorf("kept %+v, the window holds %+v", got, want)
 	}
-	again, err := New(w.f.State(), w.features)
+	again, err := filter.New(w.f.State(), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Standing() != w.f.Standing() {
-		t.Errorf("after a restart %+v, before %+v", again.Standing(), w.f.Standing())
+	if again.Line().Standing() != w.f.Line().Standing() {
+		t.Errorf("after a restart %+v, before %+v", again.Line().Standing(), w.f.Line().Standing())
 	}
 }
 
 // A share or a cost that the owner chose does not keep a good learner silent.
 func TestAnOwnersBudgetDoesNotProlongTheShadow(t *testing.T) {
-	for _, th := range []Threshold{{Mode: ModeBudget, Share: 0.01}, {Mode: ModeCost, Cost: 0.01}, {Mode: ModeCost, Cost: 50}} {
+	for _, th := range []filter.Threshold{{Mode: filter.ModeBudget, Share: 0.01}, {Mode: filter.ModeCost, Cost: 0.01}, {Mode: filter.ModeCost, Cost: 50}} {
 		o := autoOptions()
 		o.Threshold = th
 		w := newWorld(t, o)
 		w.write("person1@example.com")
 		rng := rand.New(rand.NewPCG(5, 5))
 		w.stream(11, 600, person(rng), func(_ int, _, words string) bool { return strings.Contains(words, "urgent") })
-		if w.f.InShadow() {
-			t.Errorf("%s: still in shadow: %s", th.Mode, w.f.Marking())
+		if w.f.Line().InShadow() {
+			t.Errorf("%s: still in shadow: %s", th.Mode, w.f.Status.Marking())
 		}
 	}
 }
@@ -156,29 +157,29 @@ func TestAnOwnersBudgetDoesNotProlongTheShadow(t *testing.T) {
 // with the next mark.
 func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 	o := testOptions()
-	o.Shadow = ShadowOff
+	o.Shadow = filter.ShadowOff
 	w := newWorld(t, o)
 	w.teach()
 	said := func() bool {
 		t.Helper()
-		_, long := w.f.Passed()
-		f, err := New(w.f.State(), w.features)
+		_, long := w.f.Status.Passed()
+		f, err := filter.New(w.f.State(), w.features)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, again := f.Passed(); again != long || n != w.f.passed || f.judged != w.f.judged {
-			t.Fatalf("after a restart %d passed, %+v judged; before it %d, %+v", n, f.judged, w.f.passed, w.f.judged)
+		if n, again := f.Status.Passed(); again != long || n != w.f.PassedNow() || f.JudgedNow() != w.f.JudgedNow() {
+			t.Fatalf("after a restart %d passed, %+v judged; before it %d, %+v", n, f.JudgedNow(), w.f.PassedNow(), w.f.JudgedNow())
 		}
-		words := strings.Contains(strings.Join(w.f.Warnings(), "\n"), "hinged has marked nothing for a long time: none of the last ")
+		words := strings.Contains(strings.Join(w.f.Status.Warnings(), "\n"), "hinged has marked nothing for a long time: none of the last ")
 		if words != long {
-			t.Fatalf("long is %v, the warnings are %q", long, w.f.Warnings())
+			t.Fatalf("long is %v, the warnings are %q", long, w.f.Status.Warnings())
 		}
 		return long
 	}
 	for i := range 60 {
 		// Half of what was judged is important, so 20 messages are too many.
 		if got := said(); got != (i >= 20) {
-			t.Fatalf("after %d messages: %v (%d passed)", i, got, w.f.passed)
+			t.Fatalf("after %d messages: %v (%d passed)", i, got, w.f.PassedNow())
 		}
 		w.deliver("INBOX", mail(fmt.Sprintf("q%d@x", i), "news@example.net", "list@example.net", fmt.Sprintf("newsletter number %d", i)))
 	}
@@ -205,17 +206,17 @@ func TestTheFirstWeek(t *testing.T) {
 				}
 				l, r := w.deliver("INBOX", mail(fmt.Sprintf("w%d-%d@x", day, i), "boss@example.com", owner, words))
 				above := 0
-				for _, m := range w.f.Newest() {
+				for _, m := range w.f.Messages.Newest() {
 					if m.Arrived >= w.moment().Add(-24*time.Hour) && m.Score > r.Decision.Score {
 						above++
 					}
 				}
-				few := w.f.fewADay() && !w.f.InShadow()
+				few := w.f.FewADay() && !w.f.Line().InShadow()
 				switch {
-				case few && len(r.Marks) > 0 && above >= firstMarks:
+				case few && len(r.Marks) > 0 && above >= filter.FirstMarks:
 					t.Errorf("day %d: %d messages scored more than what is marked", day, above)
-				case few && len(r.Marks) == 0 && marked[day] < firstMarks && r.Decision.Outcome == store.DecidedImportant:
-					if unsure++; above < firstMarks {
+				case few && len(r.Marks) == 0 && marked[day] < filter.FirstMarks && r.Decision.Outcome == store.DecidedImportant:
+					if unsure++; above < filter.FirstMarks {
 						t.Errorf("day %d: not marked, and only %d messages scored more", day, above)
 					}
 				}
@@ -223,39 +224,39 @@ func TestTheFirstWeek(t *testing.T) {
 				if day == 1 && i < 9 && label == model.Important || day > 1 && i > 1 {
 					continue // says nothing of it
 				}
-				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: label})
+				w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: label})
 			}
 		}
 	}
 	play(1)
-	if marked[1] != 0 || !w.f.InShadow() {
-		t.Fatalf("marked %d on the first day: %s", marked[1], w.f.Marking())
+	if marked[1] != 0 || !w.f.Line().InShadow() {
+		t.Fatalf("marked %d on the first day: %s", marked[1], w.f.Status.Marking())
 	}
-	if got := w.f.EndOfShadow(); !strings.HasPrefix(got, fmt.Sprintf("%d more messages that you star, ", FirstLabels-1)) {
+	if got := w.f.Status.EndOfShadow(); !strings.HasPrefix(got, fmt.Sprintf("%d more messages that you star, ", filter.FirstLabels-1)) {
 		t.Errorf("to end that: %q", got)
 	}
 	play(6)
-	if w.f.InShadow() || marked[day] == 0 || marked[day] > firstMarks || unsure == 0 {
-		t.Fatalf("marked %d on day %d, and %d left as not sure enough: %s", marked[day], day, unsure, w.f.Marking())
+	if w.f.Line().InShadow() || marked[day] == 0 || marked[day] > filter.FirstMarks || unsure == 0 {
+		t.Fatalf("marked %d on day %d, and %d left as not sure enough: %s", marked[day], day, unsure, w.f.Status.Marking())
 	}
-	if got := w.f.Marking(); !strings.Contains(got, fmt.Sprintf("at most %d a day, the surest, until %d important messages are known", firstMarks, judgedLabels)) {
+	if got := w.f.Status.Marking(); !strings.Contains(got, fmt.Sprintf("at most %d a day, the surest, until %d important messages are known", filter.FirstMarks, filter.JudgedLabels)) {
 		t.Errorf("Marking says %q", got)
 	}
-	would := w.f.WouldMark(5)
+	would := w.f.Messages.WouldMark(5)
 	if len(would) != 5 {
 		t.Fatalf("%d would have been marked, want 5", len(would))
 	}
 	last := uint64(1 << 60)
 	for _, k := range would {
-		m, _ := w.f.st.Messages.Get(string(k[:]))
+		m, _ := w.f.State().Messages.Get(string(k[:]))
 		if m.Outcome != store.DecidedImportant || m.Reason != store.ReasonShadow || m.Seq >= last {
 			t.Errorf("would have been marked, after number %d: %+v", last, m)
 		}
 		last = m.Seq
 	}
 	play(15)
-	if marked[day] <= firstMarks || !w.f.st.Account.Proven {
-		t.Errorf("marked %d on day %d: %s", marked[day], day, w.f.Marking())
+	if marked[day] <= filter.FirstMarks || !w.f.State().Account.Proven {
+		t.Errorf("marked %d on day %d: %s", marked[day], day, w.f.Status.Marking())
 	}
 }
 
@@ -266,10 +267,10 @@ func TestWhereTheSurestCantKeepThePromiseNothingIsMarked(t *testing.T) {
 	w := newWorld(t, o)
 	rng := rand.New(rand.NewPCG(6, 36))
 	w.stream(12, 600, person(rng), func(i int, _, _ string) bool { return i%7 == 0 }) // what can't be learnt
-	if got := w.f.Marking(); !w.f.InShadow() || !strings.Contains(got, "even of the messages that it is surest of, only ") || !strings.Contains(got, "until 90 % are, as promised") {
+	if got := w.f.Status.Marking(); !w.f.Line().InShadow() || !strings.Contains(got, "even of the messages that it is surest of, only ") || !strings.Contains(got, "until 90 % are, as promised") {
 		t.Errorf("Marking says %q", got)
 	}
-	if got := w.f.EndOfShadow(); !strings.Contains(got, "a lower threshold.precision") {
+	if got := w.f.Status.EndOfShadow(); !strings.Contains(got, "a lower threshold.precision") {
 		t.Errorf("to end that: %q", got)
 	}
 }
@@ -280,11 +281,11 @@ func TestWhatIsNoBetterThanMarkingEverythingIsNotMarked(t *testing.T) {
 	w := newWorld(t, autoOptions())
 	rng := rand.New(rand.NewPCG(7, 36))
 	w.stream(13, 1500, person(rng), func(int, string, string) bool { return rng.IntN(2) == 0 })
-	c := w.f.fitted()
-	if share := w.f.Counts().Above; share > 0.2 {
+	c := w.f.Fitted()
+	if share := w.f.Status.Counts().Above; share > 0.2 {
 		t.Errorf("%.2f of the mail is above the threshold %+v", share, c)
 	}
-	if got := (Standing{Labels: 10, Important: 5, Decisions: Tally{5, 5, 0}}); got.Better() || got.Baselines()[1].Tally != (Tally{5, 5, 0}) {
+	if got := (filter.Standing{Labels: 10, Important: 5, Decisions: filter.Tally{5, 5, 0}}); got.Better() || got.Baselines()[1].Tally != (filter.Tally{5, 5, 0}) {
 		t.Errorf("marking everything beats marking everything: %+v", got)
 	}
 }
@@ -293,16 +294,16 @@ func TestWhatIsNoBetterThanMarkingEverythingIsNotMarked(t *testing.T) {
 // which a prior may bring about, and what scores above the threshold with two labels.
 func TestShadowOffMarksFromTheFirstMessageAboveTheThreshold(t *testing.T) {
 	o := autoOptions()
-	o.Shadow = ShadowOff
+	o.Shadow = filter.ShadowOff
 	w := newWorld(t, o)
 	if _, r := w.deliver("INBOX", mail("0@x", "boss@example.com", owner, "urgent")); r.Decision.Reason != store.ReasonTooFewLabels || len(r.Marks) != 0 {
 		t.Errorf("without a label: %+v", r.Decision)
 	}
 	for i, words := range []string{"urgent matter", "newsletter"} {
 		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("%d@y", i), fmt.Sprintf("from%d@example.com", i), owner, words))
-		w.apply(&Labelled{At: w.moment(), Message: l.key, Label: []model.Label{model.Important, model.Ordinary}[i]})
+		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: []model.Label{model.Important, model.Ordinary}[i]})
 	}
 	if _, r := w.deliver("INBOX", mail("3@x", "from0@example.com", owner, "urgent matter")); len(r.Marks) != 1 {
-		t.Errorf("with two labels: %+v: %s", r.Decision, w.f.Marking())
+		t.Errorf("with two labels: %+v: %s", r.Decision, w.f.Status.Marking())
 	}
 }

@@ -4,6 +4,7 @@ package filter
 
 import (
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -31,10 +32,10 @@ func (e *Skipped) apply(f *Filter, r *Result) error {
 	}
 	for _, uid := range e.UIDs {
 		place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: uid}
-		if _, known := f.st.Places.Get(place.key()); known {
+		if _, known := f.ledger.Places.Get(place); known {
 			continue
 		}
-		f.putPlace(place, store.Place{Flags: e.Flags})
+		f.ledger.Places.Put(place, store.Place{Flags: e.Flags})
 		r.Changed = true
 	}
 	return nil
@@ -42,7 +43,7 @@ func (e *Skipped) apply(f *Filter, r *Result) error {
 
 // past reports whether an arrival was in the mailbox before hinged was, here or
 // where it was moved from.
-func (f *Filter) past(e *Arrived) bool {
+func (f *Arrivals) past(e *Arrived) bool {
 	return e.Backlog || e.At != 0 && e.At < f.st.Account.HistoryFrom
 }
 
@@ -50,6 +51,15 @@ func (f *Filter) past(e *Arrived) bool {
 // Of the past, what lies in Trash is: it had arrived elsewhere, and what the owner
 // threw away tells more than what was kept. Junk is not: most of it never was
 // where a decision could have been wanted.
-func (f *Filter) decides(role ingest.Role, e *Arrived) bool {
-	return !Excluded(role) || role == ingest.RoleTrash && e.Backlog
+func (f *Arrivals) decides(role ingest.Role, e *Arrived) bool {
+	return !ledger.Excluded(role) || role == ingest.RoleTrash && e.Backlog
+}
+
+// ours returns the marks of an arrival that was forgotten with a mark of ours on
+// it.
+func (f *Arrivals) ours(e *Arrived) []string {
+	if _, ours := f.ledger.Refusals.Refused(e.Meta.Key, e.Meta.ID); !ours {
+		return nil
+	}
+	return f.ledger.MarksAmong(e.Flags)
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"testing"
 	"time"
 
@@ -11,13 +13,13 @@ import (
 )
 
 // find delivers what was in a mailbox before hinged was.
-func (w *world) find(mailbox string, raw []byte, flags ...string) (letter, Result) {
+func (w *world) find(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
 	w.uids[mailbox]++
 	m := w.reader.Read(raw)
-	l := letter{Place{mailbox, w.validity[mailbox], w.uids[mailbox]}, m.Key, raw}
-	return l, w.apply(&Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Backlog: true, Away: true, Meta: NewMeta(m), Message: m,
+	l := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, raw}
+	return l, w.apply(&filter.Arrived{
+		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Backlog: true, Away: true, Meta: filter.NewMeta(m), Message: m,
 	})
 }
 
@@ -78,28 +80,28 @@ func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
 	w.teach()
 	began := w.now.Add(-30 * 24 * time.Hour)
 	old := mail("old@x", "boss@example.com", owner, "urgent in its time")
-	skipped := &Skipped{At: w.moment(), Mailbox: "Keep", UIDValidity: 1, UIDs: []uint32{1, 2}, Flags: []string{`\seen`}, Before: store.MomentOf(began)}
+	skipped := &filter.Skipped{At: w.moment(), Mailbox: "Keep", UIDValidity: 1, UIDs: []uint32{1, 2}, Flags: []string{`\seen`}, Before: store.MomentOf(began)}
 	if r := w.apply(skipped); !r.Changed {
 		t.Fatal("nothing changed")
 	}
 	if r := w.apply(skipped); r.Changed {
 		t.Error("said twice it changed something again")
 	}
-	if r := w.apply(&Skipped{Mailbox: "Keep", UIDValidity: 7, UIDs: []uint32{9}}); r.Changed {
+	if r := w.apply(&filter.Skipped{Mailbox: "Keep", UIDValidity: 7, UIDs: []uint32{9}}); r.Changed {
 		t.Error("the places of another UIDVALIDITY were taken")
 	}
 	w.uids["Keep"] = 2
 	w.lessons = nil
 	// Whatever happens to it where it lies teaches nothing.
-	w.flag(letter{place: Place{"Keep", 1, 1}}, `\Seen`, `\Flagged`)
+	w.flag(letter{place: placeAt("Keep", 1, 1)}, `\Seen`, `\Flagged`)
 	w.wait(2 * time.Minute)
 	w.wantLessons("an old message starred")
 	// Moved, it is decided as the old message that it is.
-	w.apply(&Vanished{At: w.moment(), Mailbox: "Keep", UIDValidity: 1, UIDs: []uint32{1}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "Keep", UIDValidity: 1, UIDs: []uint32{1}})
 	m := w.reader.Read(old)
 	w.uids["INBOX"]++
-	r := w.apply(&Arrived{
-		At: store.MomentOf(began.Add(-time.Hour)), Place: Place{"INBOX", 1, w.uids["INBOX"]}, Meta: NewMeta(m), Message: m,
+	r := w.apply(&filter.Arrived{
+		At: store.MomentOf(began.Add(-time.Hour)), Place: placeAt("INBOX", 1, w.uids["INBOX"]), Meta: filter.NewMeta(m), Message: m,
 	})
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog || len(r.Marks) != 0 {
 		t.Errorf("an old message that was moved: %+v, marks %v", r.Decision, r.Marks)
@@ -108,7 +110,7 @@ func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
 		t.Error("a new message is not marked")
 	}
 	w.storm(5, 300)
-	replayed, err := Replay(store.NewState(), w.entries(), w.features)
+	replayed, _, err := past.Replay(store.NewState(), w.entries(), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestTheThresholdIsThatOfASearchAfterEachLabel(t *testing.T) {
 			if rng.Float64() < scores.important {
 				label, score = model.Important, score+scores.apart
 			}
-			return store.Scored{Label: label, Score: rounded(math.Round(score/scores.unit) * scores.unit)}
+			return store.Scored{Label: label, Score: RoundedScore(math.Round(score/scores.unit) * scores.unit)}
 		}
 		without, labels := 0, uint64(3*windowSize)
 		for n := range labels {

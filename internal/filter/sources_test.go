@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -32,14 +34,14 @@ func (w *world) lifeOfAReader(seed uint64, messages int) {
 		w.wait(time.Duration(1+rng.IntN(90)) * time.Minute)
 		switch does := rng.IntN(12); {
 		case does == 0:
-			w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(n&1))})
+			w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(n&1))})
 		case does == 1:
 			id := fmt.Sprintf("question%d-%d@hinged.invalid", seed, asked)
 			asked++
-			w.apply(&LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: l.key})
+			w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: id, Asks: l.key})
 			q, _ := w.deliver("INBOX", mail(id, "question@hinged.invalid", owner, "Does this matter to you?"))
-			for _, sent := range w.f.Letters() {
-				w.apply(&LetterSettled{At: w.moment(), Ledger: sent.Number, Sent: true})
+			for _, sent := range w.f.Ledger().Letters.All() {
+				w.apply(&filter.LetterSettled{At: w.moment(), Ledger: sent.Number, Sent: true})
 			}
 			if n%2 == 0 {
 				w.flag(q, `\Flagged`)
@@ -69,10 +71,10 @@ func (w *world) lifeOfAReader(seed uint64, messages int) {
 	w.wait(20 * 24 * time.Hour)
 }
 
-func readerOptions() Options {
+func readerOptions() filter.Options {
 	o := testOptions()
 	o.SilenceCalendar = true
-	o.Threshold = Threshold{Mode: ModeAuto, Precision: 0.5, PerDay: 2} // so that something is read unmarked
+	o.Threshold = filter.Threshold{Mode: filter.ModeAuto, Precision: 0.5, PerDay: 2} // so that something is read unmarked
 	return o
 }
 
@@ -87,18 +89,18 @@ func TestReadingLettersAndOwnWordsGiveTheSameStateLiveRestartedAndReplayed(t *te
 			w.lifeOfAReader(seed, 200)
 		}
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantSameDigest(t, "replayed", calm.f, f)
-		r, trials := calm.rerun(store.NewState(), 0, func(s Step) {
+		r, trials := calm.rerun(store.NewState(), 0, func(s past.Step) {
 			if d := s.Recorded.Decision; d != nil && !same(s.Judged[0].Decision, *d) {
 				t.Fatalf("seed %d: a trial decides %+v, live %+v", seed, s.Judged[0].Decision, *d)
 			}
 		}, calm.f.Options())
-		wantSameDigest(t, "the recorded run", calm.f, r.rec)
-		if !sameLearnt(trials[0].f, calm.f) {
+		wantSameDigest(t, "the recorded run", calm.f, r.Recorded())
+		if !sameLearnt(trials[0].Learning(), calm.f) {
 			t.Errorf("seed %d: the trial has learnt something else", seed)
 		}
 		by := map[store.Source]int{}
@@ -119,41 +121,41 @@ func TestReadingLettersAndOwnWordsGiveTheSameStateLiveRestartedAndReplayed(t *te
 // counts of what the owner reads, as if the messages had never come.
 func TestForgettingTakesWhatReadingTaughtBack(t *testing.T) {
 	o := readerOptions()
-	o.Threshold, o.Shadow, o.Dual.Window = Threshold{Mode: ModeFixed}, ShadowOn, 0
+	o.Threshold, o.Shadow, o.Dual.Window = filter.Threshold{Mode: filter.ModeFixed}, filter.ShadowOn, 0
 	w := newWorld(t, o)
 	w.lifeOfAReader(1, 120)
 	before := map[store.ID]store.Sender{}
 	for _, word := range []string{"bill", "lunch"} {
-		before[SenderOf(word+"@example.com")], _ = w.f.st.Senders.Get(SenderOf(word + "@example.com").Key())
+		before[filter.SenderOf(word+"@example.com")], _ = w.f.State().Senders.Get(filter.SenderOf(word + "@example.com").Key())
 	}
 	w.personal = true
-	reading, weights := w.f.st.Account.Reading, weighed(w.f)
+	reading, weights := w.f.State().Account.Reading, weighed(w.f)
 	l, _ := w.deliver("INBOX", mail("one@x", "bill@example.com", owner, "bill once more"))
 	w.lessons = nil
 	w.wait(time.Hour)
 	w.flag(l, `\Seen`)
 	w.wait(9 * 24 * time.Hour)
 	w.wantLessons("read and kept", "important by read")
-	if m := w.row(l); m.Handled != store.HandledRead || w.f.st.Account.Reading.Read != reading.Read+1 {
-		t.Fatalf("it is %+v; %+v before, %+v now", m, reading, w.f.st.Account.Reading)
+	if m := w.row(l); m.Handled != store.HandledRead || w.f.State().Account.Reading.Read != reading.Read+1 {
+		t.Fatalf("it is %+v; %+v before, %+v now", m, reading, w.f.State().Account.Reading)
 	}
-	if r := w.rewrite(&ForgetRequested{At: w.moment(), Key: l.key}); r.Lessons != 1 || r.Messages != 1 {
+	if r := w.rewrite(&past.ForgetRequested{At: w.moment(), Key: l.key}); r.Lessons != 1 || r.Messages != 1 {
 		t.Errorf("forgotten: %+v", r)
 	}
 	for id, want := range before {
-		got, _ := w.f.st.Senders.Get(id.Key())
+		got, _ := w.f.State().Senders.Get(id.Key())
 		if got.Seq = want.Seq; got != want {
 			t.Errorf("sender %x has %+v, before %+v", id, got, want)
 		}
 	}
-	got := w.f.st.Account.Reading
+	got := w.f.State().Account.Reading
 	if got.Newest = reading.Newest; got != reading {
 		t.Errorf("reading is %+v, was %+v", got, reading)
 	}
 	if got := weighed(w.f); got != weights {
 		t.Errorf("learnt is\n%swant\n%s", got, weights)
 	}
-	for _, k := range w.f.st.Account.ReadRun.Keys {
+	for _, k := range w.f.State().Account.ReadRun.Keys {
 		if k == l.key {
 			t.Error("the message is among those read last")
 		}

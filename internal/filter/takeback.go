@@ -3,9 +3,7 @@
 package filter
 
 import (
-	"cmp"
 	"container/heap"
-	"maps"
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
@@ -23,7 +21,7 @@ import (
 
 // unsay takes back what this said of m, whose key is k. It reports whether it had been said,
 // and what the owner has said besides. The caller puts m.
-func (f *Filter) unsay(k store.MessageKey, m *store.Message, what said, gone ...string) (besides said, was bool) {
+func (f *Voice) unsay(k store.MessageKey, m *store.Message, what said, gone ...string) (besides said, was bool) {
 	switch {
 	case what.label == 0:
 		return said{}, false
@@ -42,8 +40,8 @@ func (f *Filter) unsay(k store.MessageKey, m *store.Message, what said, gone ...
 
 // ground reports whether what was learnt of m still stands, now that the label goes that waited to
 // be learnt in its place: it may have been taken back meanwhile.
-func (f *Filter) ground(k store.MessageKey, m *store.Message, gone []string) bool {
-	stands := m.Label == 0 || f.holds(k, m, gone)
+func (f *Voice) ground(k store.MessageKey, m *store.Message, gone []string) bool {
+	stands := m.Label == 0 || f.Holds(k, m, gone)
 	if !stands {
 		f.back(k, m)
 	}
@@ -51,26 +49,26 @@ func (f *Filter) ground(k store.MessageKey, m *store.Message, gone []string) boo
 }
 
 // back has the label of m taken back, if that stands for the settle window.
-func (f *Filter) back(k store.MessageKey, m *store.Message) {
+func (f *Voice) back(k store.MessageKey, m *store.Message) {
 	since := f.st.Account.Clock
 	m.Pending = store.Pending{Label: m.Label, Source: m.Source, Since: since, Single: true, Back: true}
-	heap.Push(&f.settling, settleEntry{since, m.Seq, k})
+	heap.Push(&f.Waits.settling, settleEntry{since, m.Seq, k})
 }
 
 // besides returns the strongest thing that the owner has said of m and did not take back, these
 // flags apart.
-func (f *Filter) besides(k store.MessageKey, m *store.Message, gone []string) (best said) {
+func (f *Voice) besides(k store.MessageKey, m *store.Message, gone []string) (best said) {
 	var flags []string
 	if !m.Foreign {
-		flags = minus(m.Heard, gone)
+		flags = ingest.WithoutFlags(m.Heard, gone)
 	}
 	if f.answeredByMail(k, m) {
 		flags = append(flags, `\answered`)
 	}
 	for _, flag := range flags {
 		what := meaning(flag, nil)
-		if f.opts.isMark(flag) {
-			if f.ledger.entered(k) {
+		if f.ledger.IsMark(flag) {
+			if f.ledger.Entries.Entered(k) {
 				continue // it is ours, also where a star is the mark
 			}
 			what = said{label: model.Important, source: store.SourceMark}
@@ -83,7 +81,7 @@ func (f *Filter) besides(k store.MessageKey, m *store.Message, gone []string) (b
 }
 
 // answeredByMail reports whether a message of the owner's is known that answers m, whose key is k.
-func (f *Filter) answeredByMail(k store.MessageKey, m *store.Message) bool {
+func (f *Voice) answeredByMail(k store.MessageKey, m *store.Message) bool {
 	id, ok := f.st.IDs.Get(m.ID.Key())
 	return ok && m.ID != 0 && id.Answered && id.Message == k
 }
@@ -91,17 +89,17 @@ func (f *Filter) answeredByMail(k store.MessageKey, m *store.Message) bool {
 // wentOff returns what it says that a flag is gone from a place of message k, which had the old ones;
 // came and gone are all that changed there. That a mark of ours goes, or another program's, is a
 // correction. What the owner had set was never said.
-func (f *Filter) wentOff(k store.MessageKey, m *store.Message, place Place, flag string, came, gone, old []string) said {
+func (f *Voice) wentOff(k store.MessageKey, m *store.Message, place Place, flag string, came, gone, old []string) said {
 	what := meaning(flag, nil)
-	if f.opts.isMark(flag) {
+	if f.ledger.IsMark(flag) {
 		if f.replaced(came, gone, old) {
-			f.ledger.keepOff(k, m.ID)
+			f.ledger.Refusals.KeepOff(k, m.ID)
 			return said{}
 		}
-		_, ours := f.ledger.refused(k, m.ID)
-		ours = ours || doubtful(f.st, place) || slices.ContainsFunc(old, ingest.IsCompanion) ||
-			f.ledger.has(k, func(e store.LedgerEntry) bool { return ingest.CanonicalFlag(e.Keyword) == flag && !e.Prior })
-		if f.ledger.refuse(k, m.ID, flag); ours {
+		_, ours := f.ledger.Refusals.Refused(k, m.ID)
+		ours = ours || f.ledger.Places.Doubtful(place) || slices.ContainsFunc(old, ingest.IsCompanion) ||
+			f.ledger.Whose.WasSet(k, flag)
+		if f.ledger.Refuse(k, m.ID, flag); ours {
 			return said{label: model.Ordinary, source: store.SourceMark}
 		}
 		what = said{label: model.Important, source: store.SourceMark}
@@ -113,99 +111,28 @@ func (f *Filter) wentOff(k store.MessageKey, m *store.Message, place Place, flag
 // putBack hears that a mark of ours which the owner took off appears once more: that takes their
 // correction back. Within the settle window it is as if they had not touched it, later the mark
 // is theirs.
-func (f *Filter) putBack(k store.MessageKey, m *store.Message, place Place, flag string) bool {
+func (f *Voice) putBack(k store.MessageKey, m *store.Message, place Place, flag string) bool {
 	correction := said{label: model.Ordinary, source: store.SourceMark}
-	for n, e := range f.ledger.of(k) {
-		if e.State != store.MarkRefused || ingest.CanonicalFlag(e.Keyword) != flag {
-			continue
-		}
-		learnt := m.Pending.Label == 0
-		if _, was := f.unsay(k, m, correction); !was {
-			return false
-		}
-		if learnt {
-			f.noteOwn(k, place, flag)
-			return true
-		}
-		f.ledger.settle(n, e, store.MarkConfirmed)
-		f.st.Refusals.Delete(refusalKey(k, m.ID))
+	n, ok := f.ledger.Whose.Refused(k, flag)
+	if !ok {
+		return false
+	}
+	learnt := m.Pending.Label == 0
+	if _, was := f.unsay(k, m, correction); !was {
+		return false
+	}
+	if learnt {
+		f.ledger.Whose.NoteOwn(k, place, flag)
 		return true
 	}
-	return false
+	f.ledger.Whose.Restore(n, m.ID)
+	return true
 }
 
-// TakenBack returns the messages whose lessons the owner has taken back for good, in order, until
-// a TakeBackRequested has done that.
-func (f *Filter) TakenBack() []store.MessageKey {
-	f.backs = slices.DeleteFunc(f.backs, func(k store.MessageKey) bool {
-		m, _ := f.st.Messages.Get(string(k[:]))
-		return !m.Pending.Back
-	})
-	return f.backs
-}
-
-// TakeBackRequested takes back the lessons of all that is TakenBack, those alone that the owner
-// took back: what a message had taught before stands again.
-type TakeBackRequested struct{ At store.Moment }
-
-// taken is what becomes of a message whose lesson is taken back.
-type taken struct {
-	row     store.Message
-	lessons []store.Lesson // of it, in order
-	at      []int          // their places in the log
-	gone    uint32         // so many of them go
-}
-
-func (e *TakeBackRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
-	w.at, w.taken = e.At, map[store.MessageKey]*taken{}
-	for _, k := range w.f.TakenBack() {
-		row, _ := w.f.st.Messages.Get(string(k[:]))
-		w.taken[k] = &taken{row: row}
-	}
-	n := 0
-	for l, err := range w.past.Lessons() {
-		if err := cmp.Or(err, w.past.Interrupted()); err != nil {
-			return nil, err
-		}
-		if t := w.taken[l.Message]; t != nil && l.Learnt() {
-			t.lessons, t.at = append(t.lessons, l), append(t.at, n)
-		}
-		n++
-	}
-	goes := map[int]bool{}
-	for k, t := range w.taken {
-		t.unlearn(w.f, k, goes)
-	}
-	n = -1
-	return func(*store.Lesson) bool { n++; return goes[n] }, nil
-}
-
-// unlearn finds which lessons on message k go, and gives its row the label that stands then. A
-// label that is older may have been taken back, too, while the newer one stood.
-func (t *taken) unlearn(f *Filter, k store.MessageKey, goes map[int]bool) {
-	m := &t.row
-	m.Pending = store.Pending{}
-	for i, l := range slices.Backward(t.lessons) {
-		if l.Label != m.Label {
-			return
-		}
-		if l.Source != m.Source { // what is taken back had only made that label stronger
-			if m.Source = l.Source; f.holds(k, m, nil) {
-				return
-			}
-		}
-		goes[t.at[i]] = true
-		t.gone++
-		if m.Label, m.Source = l.Before, l.BeforeSource; f.holds(k, m, nil) {
-			return
-		}
-	}
-}
-
-// holds reports whether what gave m its label is there still, as far as flags, but for those that
+// Holds reports whether what gave m its label is there still, as far as flags, but for those that
 // are gone, show it.
-func (f *Filter) holds(k store.MessageKey, m *store.Message, gone []string) bool {
-	heard := minus(m.Heard, gone)
+func (f *Voice) Holds(k store.MessageKey, m *store.Message, gone []string) bool {
+	heard := ingest.WithoutFlags(m.Heard, gone)
 	has := func(flag string) bool { return ingest.HasFlag(heard, flag) }
 	switch m.Source {
 	case store.SourceFlagged:
@@ -217,42 +144,11 @@ func (f *Filter) holds(k store.MessageKey, m *store.Message, gone []string) bool
 	case store.SourceJunk:
 		return has("$junk") || ingest.Role(m.Role) == ingest.RoleJunk
 	case store.SourceMark:
-		return (m.Label == model.Important) == slices.ContainsFunc(heard, f.opts.isMark)
+		return (m.Label == model.Important) == slices.ContainsFunc(heard, f.ledger.IsMark)
 	}
 	return true
 }
 
-// finishTaking brings the rows of the messages into the state. What waited for silence waits
-// again, from today on, and what else the owner has said is heard.
-func (w *rewriting) finishTaking() {
-	f, a := w.f, &w.f.st.Account
-	for _, k := range slices.SortedFunc(maps.Keys(w.taken), func(x, y store.MessageKey) int { return slices.Compare(x[:], y[:]) }) {
-		t := w.taken[k]
-		m := &t.row
-		m.Lessons -= min(m.Lessons, t.gone)
-		f.handle(m, store.HandledNothing)
-		heard := a.Clock >= quietSince(m).Add(f.opts.Dual.Horizon)
-		if f.noteLabel(m, m.Label, m.Source); heard {
-			f.noteKept(m)
-		}
-		if m.Label == 0 && f.waits(m) {
-			m.SilenceFrom = a.ActiveDays + 1
-			if f.opts.provisional() && !heard {
-				m.Quiet = store.QuietHours
-			}
-		}
-		if m.Source == store.SourceProvisional {
-			m.SilenceFrom = a.ActiveDays + 1
-		}
-		if what := f.besides(k, m, nil); what.label != 0 && what.label != m.Label {
-			m.Pending = store.Pending{Label: what.label, Source: what.source, Since: a.Clock, Single: true}
-		}
-		f.st.Messages.Put(string(k[:]), *m)
-	}
-}
-
-// waits reports whether silence about a decided message says that it is ordinary: that is less
-// than what a rule says that calls it important.
-func (f *Filter) waits(m *store.Message) bool {
-	return f.opts.SilenceDays > 0 && !m.Claimed && (m.Rule == 0 || m.Outcome == store.DecidedOrdinary)
-}
+// Unhandle takes what the owner did with m out of what is remembered of them and of the sender,
+// as a lesson on m was taken back or m is about to be forgotten. The caller puts m.
+func (f *Filter) Unhandle(m *store.Message) { f.People.handle(m, store.HandledNothing) }

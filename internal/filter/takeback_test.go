@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,8 +18,8 @@ import (
 
 // taughtWorld is a world that knows some mail, half of it important, and a few messages about
 // which nothing was said.
-func taughtWorld(t *testing.T, o Options) (*world, []letter) {
-	o.Shadow = ShadowOn // so that no mark is ours
+func taughtWorld(t *testing.T, o filter.Options) (*world, []letter) {
+	o.Shadow = filter.ShadowOn // so that no mark is ours
 	w := newWorld(t, o)
 	w.takes = true
 	w.teach()
@@ -40,7 +42,7 @@ func TestWhatIsTakenBackWasNeverSaid(t *testing.T) {
 		o.Learner.Kind = kind
 		learners[string(kind)] = o
 	}
-	noRefusal := func(w *world) { empty(w.f.st.Refusals) }
+	noRefusal := func(w *world) { w.f.NoRefusals() }
 	for name, c := range map[string]struct {
 		do, back func(w *world, l letter) letter
 		after    func(w *world)
@@ -83,11 +85,11 @@ func TestWhatIsTakenBackWasNeverSaid(t *testing.T) {
 					}
 					w.wait(time.Minute)
 					w.wait(time.Minute)
-					if n := w.f.Counts().Pending; n != 0 {
+					if n := w.f.Status.Counts().Pending; n != 0 {
 						t.Errorf("%d are pending", n)
 					}
 					twin.now = w.now
-					twin.apply(&Ticked{At: twin.moment()})
+					twin.apply(&filter.Ticked{At: twin.moment()})
 					wantSameLearning(t, w, twin, back, letters)
 					if c.after != nil {
 						c.after(w)
@@ -96,7 +98,7 @@ func TestWhatIsTakenBackWasNeverSaid(t *testing.T) {
 					for i := range 20 {
 						for _, w := range []*world{w, twin} {
 							l, _ := w.deliver("INBOX", mail(fmt.Sprintf("on%d@x", i), "p1@example.com", owner, fmt.Sprintf("watches urgent %d", i)))
-							w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i%2))})
+							w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*(i%2))})
 						}
 					}
 					wantSameLearning(t, w, twin, back, letters)
@@ -120,13 +122,13 @@ func wantSameLearning(t *testing.T, w, twin *world, mine, theirs []letter) {
 			t.Fatalf("message %d is\n%+v\nwant\n%+v", i, got, want)
 		}
 	}
-	for _, k := range twin.f.st.Senders.Keys() {
-		got, _ := w.f.st.Senders.Get(k)
-		if want, _ := twin.f.st.Senders.Get(k); got != want {
+	for _, k := range twin.f.State().Senders.Keys() {
+		got, _ := w.f.State().Senders.Get(k)
+		if want, _ := twin.f.State().Senders.Get(k); got != want {
 			t.Fatalf("a sender is %+v, want %+v", got, want)
 		}
 	}
-	if got, want := w.f.st.Account, twin.f.st.Account; got.Reading != want.Reading || got.Dual != want.Dual || got.WindowNext != want.WindowNext || got.Refused != want.Refused {
+	if got, want := w.f.State().Account, twin.f.State().Account; got.Reading != want.Reading || got.Dual != want.Dual || got.WindowNext != want.WindowNext || got.Refused != want.Refused {
 		t.Fatalf("the account is\n%+v\nwant\n%+v", got, want)
 	}
 }
@@ -141,7 +143,7 @@ func TestAMarkOfOursThatIsPutBackWasNeverTakenOff(t *testing.T) {
 		l, m := w.urgent(1)
 		w.done(m)
 		w.read(l)
-		before, state := learnt(w.f), fmt.Sprintf("%+v", w.f.st.Account.Refused)
+		before, state := learnt(w.f), fmt.Sprintf("%+v", w.f.State().Account.Refused)
 		w.flag(l, `\Seen`)
 		w.wantLedger(m.ID, store.MarkRefused)
 		w.wait(later)
@@ -150,10 +152,10 @@ func TestAMarkOfOursThatIsPutBackWasNeverTakenOff(t *testing.T) {
 		if got := learnt(w.f); got != before {
 			t.Errorf("after %v it has learnt\n%.300s\nwant\n%.300s", later, got, before)
 		}
-		_, refused := w.f.st.Refusals.Get(refusalKey(l.key, w.row(l).ID))
+		refused, _ := w.f.Ledger().Refusals.Refused(l.key, w.row(l).ID)
 		if ours := later < time.Minute; ours {
 			w.wantLedger(m.ID, store.MarkConfirmed)
-			if got := fmt.Sprintf("%+v", w.f.st.Account.Refused); got != state || refused {
+			if got := fmt.Sprintf("%+v", w.f.State().Account.Refused); got != state || refused {
 				t.Errorf("%s marks refused, want %s; a refusal: %v", got, state, refused)
 			}
 		} else if w.wantLedger(m.ID, store.MarkRefused); !refused {
@@ -286,9 +288,9 @@ func TestTakingBackInAnyOrder(t *testing.T) {
 			continue
 		}
 		twin.now = w.now
-		twin.apply(&Ticked{At: twin.moment()})
+		twin.apply(&filter.Ticked{At: twin.moment()})
 		wantSameLearning(t, w, twin, at, letters)
-		f, err := Replay(w.begin(), w.entries(), w.features)
+		f, _, err := past.Replay(w.begin(), w.entries(), w.features)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,10 +308,10 @@ func TestAFoundStarIsTakenBack(t *testing.T) {
 	w.teach()
 	before := learnt(w.f)
 	m := w.reader.Read(mail("found@x", "a@example.com", owner, "cheap watches"))
-	l := letter{place: Place{"INBOX", 1, 99}, key: m.Key}
-	w.apply(&Arrived{
+	l := letter{place: placeAt("INBOX", 1, 99), key: m.Key}
+	w.apply(&filter.Arrived{
 		At: w.moment(), Seen: w.moment().Add(time.Hour), Place: l.place, Flags: ingest.CanonicalFlags([]string{`\Flagged`}),
-		Away: true, Meta: NewMeta(m), Message: m,
+		Away: true, Meta: filter.NewMeta(m), Message: m,
 	})
 	w.wait(2 * time.Minute)
 	w.wantLessons("found", "important by found")

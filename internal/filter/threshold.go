@@ -32,8 +32,8 @@ type window struct {
 // slotOf returns where the n-th score ever is (n counts from 0).
 func slotOf(n uint64) uint32 { return uint32(n % windowSize) }
 
-// rounded returns a score as a window has it.
-func rounded(score float64) float32 {
+// RoundedScore returns a score as a window has it.
+func RoundedScore(score float64) float32 {
 	return float32(min(max(score, -math.MaxFloat32), math.MaxFloat32))
 }
 

@@ -183,8 +183,7 @@ func TestTheBandNarrowsWhereFewCallsAreWrong(t *testing.T) {
 // then says little of the next 100; what is owed makes up for it.
 func TestTheBudgetIsKeptWhenScoresSwing(t *testing.T) {
 	for _, share := range []float64{0.05, 0.1, 0.25} {
-		o := testOptions()
-		f := budgeted(t, o, share)
+		f := budgeted(share)
 		rng := rand.New(rand.NewPCG(13, 14))
 		const messages = 8000
 		marked := 0
@@ -295,7 +294,7 @@ func TestTheMarkedShareFollowsTheBudget(t *testing.T) {
 	for _, positive := range []float64{0.01, 0.1, 0.4} {
 		for _, share := range []float64{0.1, 0.25} {
 			t.Run(fmt.Sprintf("%v important, budget %v", positive, share), func(t *testing.T) {
-				f := budgeted(t, testOptions(), share)
+				f := budgeted(share)
 				rng := rand.New(rand.NewPCG(8, uint64(positive*100)))
 				var marked []bool
 				for n := range 6000 {
@@ -325,4 +324,13 @@ func TestTheMarkedShareFollowsTheBudget(t *testing.T) {
 			})
 		}
 	}
+}
+
+// budgeted is the line of an account that marks a share of its mail.
+func budgeted(share float64) *Line {
+	o := DefaultOptions()
+	o.Threshold = Threshold{Mode: ModeBudget, Share: share, UnsureShare: 0.03}
+	l := &Line{opts: &o, st: store.NewState()}
+	l.gather()
+	return l
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestAnotherHingedsMarkIsNobodysWord(t *testing.T) {
 	}{
 		{"seen live", func(w *world, l letter) { w.flag(l, "$Important", "$Hinged", `\Seen`) }, nil, 1},
 		{"read while we were away", func(w *world, l letter) {
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged-home", "$important", `\seen`}, Away: true, ModSeq: 8})
+			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged-home", "$important", `\seen`}, Away: true, ModSeq: 8})
 		}, nil, 1},
 		{"moved", func(w *world, l letter) { w.move(l, "Keep", "$Important", "$Hinged", `\Seen`) }, nil, 1},
 		{"moved later", func(w *world, l letter) {
@@ -48,12 +49,12 @@ func TestAnotherHingedsMarkIsNobodysWord(t *testing.T) {
 			w.flag(l, "$Important", "$Hinged", `\Seen`)
 		}, []string{"important by mark"}, 0},
 		{"no companion, no other program known", func(w *world, l letter) {
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important", `\seen`}, Away: true, ModSeq: 8})
+			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important", `\seen`}, Away: true, ModSeq: 8})
 		}, []string{"important by mark"}, 0},
 		{"no companion, another hinged known", func(w *world, l letter) {
 			other, _ := w.deliver("INBOX", mail("other@x", "a@example.com", owner, "other words"))
 			w.flag(other, "$Important", "$Hinged")
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important", `\seen`}, Away: true, ModSeq: 8})
+			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important", `\seen`}, Away: true, ModSeq: 8})
 		}, []string{"important by mark"}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,14 +88,14 @@ func (w *world) paced(name string, n int, after time.Duration, read ...string) {
 // many marks at machine pace show a program. Then what comes at that pace, and while we are
 // away, is nobody's word, for a week after the last, or until the owner's marks outweigh it.
 func TestTheOwnerWhoIsQuickIsHeard(t *testing.T) {
-	const quick = machinePace
+	const quick = filter.MachinePace
 	away := func(w *world) {
 		l, _ := w.deliver("INBOX", mail("away@x", "a@example.com", owner, "words away"))
 		w.wait(time.Hour)
-		w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important"}, Away: true, ModSeq: 8})
+		w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$important"}, Away: true, ModSeq: 8})
 		w.wait(time.Hour)
 	}
-	known := func(w *world) { w.paced("known", 2*manyHasty, quick) }
+	known := func(w *world) { w.paced("known", 2*filter.ManyHasty, quick) }
 	for _, c := range []struct {
 		name              string
 		do                func(w *world)
@@ -111,19 +112,19 @@ func TestTheOwnerWhoIsQuickIsHeard(t *testing.T) {
 			}
 			away(w)
 		}, 61, 0, false, false},
-		{"one short of many", func(w *world) { w.paced("q", manyHasty-1, quick); away(w) }, manyHasty, 0, false, false},
-		{"a program", func(w *world) { known(w); away(w) }, manyHasty - 1, manyHasty + 2, true, true},
-		{"a program, and a mark of the owner's", func(w *world) { known(w); w.paced("o", 1, time.Minute) }, manyHasty, manyHasty + 1, true, true},
-		{"a program that was switched off a week ago", func(w *world) { known(w); w.wait(strangerMemory); away(w) }, manyHasty, manyHasty + 1, false, false},
-		{"a program and the owner's marks after it", func(w *world) { known(w); w.paced("o", manyHasty+1, time.Minute); away(w) }, 2*manyHasty + 1, manyHasty + 1, true, false},
+		{"one short of many", func(w *world) { w.paced("q", filter.ManyHasty-1, quick); away(w) }, filter.ManyHasty, 0, false, false},
+		{"a program", func(w *world) { known(w); away(w) }, filter.ManyHasty - 1, filter.ManyHasty + 2, true, true},
+		{"a program, and a mark of the owner's", func(w *world) { known(w); w.paced("o", 1, time.Minute) }, filter.ManyHasty, filter.ManyHasty + 1, true, true},
+		{"a program that was switched off a week ago", func(w *world) { known(w); w.wait(filter.StrangerMemory); away(w) }, filter.ManyHasty, filter.ManyHasty + 1, false, false},
+		{"a program and the owner's marks after it", func(w *world) { known(w); w.paced("o", filter.ManyHasty+1, time.Minute); away(w) }, 2*filter.ManyHasty + 1, filter.ManyHasty + 1, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := testOptions()
 			o.SilenceDays = 0
 			w := newWorld(t, o)
 			// Nothing is marked by us, so that every mark is somebody else's.
-			o.Shadow = ShadowOn
-			w.apply(&Configured{At: w.moment(), Options: o})
+			o.Shadow = filter.ShadowOn
+			w.apply(&filter.Configured{At: w.moment(), Options: o})
 			c.do(w)
 			heard := 0
 			for _, l := range w.lessons {
@@ -134,7 +135,7 @@ func TestTheOwnerWhoIsQuickIsHeard(t *testing.T) {
 			if got := int(w.f.State().Account.Strangers); heard != c.heard || got != c.unheard {
 				t.Errorf("%d marks were learnt from and %d not, want %d and %d", heard, got, c.heard, c.unheard)
 			}
-			why := w.f.Strangers()
+			why := w.f.Status.Strangers()
 			if strings.HasPrefix(why, "another program sets") != c.warned || strings.Contains(why, "while it isn't running") != c.warnsAway {
 				t.Errorf("warned of %q", why)
 			}
@@ -147,17 +148,17 @@ func TestStatusWarnsOfAnotherHinged(t *testing.T) {
 	w := newWorld(t, testOptions())
 	letters := w.many(2)
 	w.flag(letters[0], "$Important", "$Hinged")
-	if why := w.f.Strangers(); !strings.HasPrefix(why, "another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
+	if why := w.f.Status.Strangers(); !strings.HasPrefix(why, "another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
 		t.Errorf("warned of %q", why)
 	}
-	w.now = w.now.Add(strangerMemory)
+	w.now = w.now.Add(filter.StrangerMemory)
 	w.flag(letters[1], `\Seen`)
-	if w.f.Strangers() == "" {
+	if w.f.Status.Strangers() == "" {
 		t.Error("not warned any more on the last day")
 	}
 	w.now = w.now.Add(time.Millisecond)
 	w.flag(letters[1])
-	if why := w.f.Strangers(); why != "" {
+	if why := w.f.Status.Strangers(); why != "" {
 		t.Errorf("warned of what is long past: %q", why)
 	}
 }
@@ -180,7 +181,7 @@ func TestTheCompanionIsSetAndTakenBackWithItsMark(t *testing.T) {
 		w.done(m, append(flags, want)...)
 		w.wantLedger(m.ID, store.MarkConfirmed)
 		w.marks = nil
-		w.apply(&UndoRequested{At: w.moment()})
+		w.apply(&filter.UndoRequested{At: w.moment()})
 		if len(w.marks) == 0 {
 			t.Fatal("nothing is asked back")
 		}
@@ -193,9 +194,9 @@ func TestTheCompanionIsSetAndTakenBackWithItsMark(t *testing.T) {
 		if !back.Clear || back.Also != want {
 			t.Fatalf("asked back as %+v, want the companion %q", back, want)
 		}
-		w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(flags), Cleared: &l.place})
+		w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(flags), Cleared: &l.place})
 		w.wantLedger(m.ID, store.MarkUndone)
-		if p, _ := w.f.State().Places.Get(l.place.key()); ingest.HasFlag(p.Flags, ingest.Companion) != there {
+		if p, _ := w.f.State().Places.Get(placeKey(l.place)); ingest.HasFlag(p.Flags, ingest.Companion) != there {
 			t.Errorf("known flags are %q", p.Flags)
 		}
 	}
@@ -206,16 +207,16 @@ func TestTheCompanionIsSetAndTakenBackWithItsMark(t *testing.T) {
 func TestACompanionIsNoSignOfTheOwner(t *testing.T) {
 	w := newWorld(t, testOptions())
 	l, _ := w.deliver("INBOX", mail("one@x", "a@example.com", owner, "words"))
-	active := w.f.st.Account.LastActive
+	active := w.f.State().Account.LastActive
 	for _, flags := range [][]string{{"$Hinged"}, {}, {"$Hinged-home"}} {
 		w.wait(time.Hour)
 		w.flag(l, flags...)
-		if w.f.st.Account.LastActive != active {
+		if w.f.State().Account.LastActive != active {
 			t.Errorf("the flags %q count as the owner's doing", flags)
 		}
 	}
 	w.flag(l, `\Seen`)
-	if w.f.st.Account.LastActive == active {
+	if w.f.State().Account.LastActive == active {
 		t.Error("reading a message is no sign of the owner")
 	}
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
+	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 )
 
@@ -24,7 +27,7 @@ func marked(t *testing.T) (*world, letter, ingest.MarkRequest) {
 func (w *world) undo(alone bool) []ingest.MarkRequest {
 	w.t.Helper()
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment(), Alone: alone})
+	w.apply(&filter.UndoRequested{At: w.moment(), Alone: alone})
 	return w.marks
 }
 
@@ -43,10 +46,10 @@ func (w *world) requestFor(n uint64) ingest.MarkRequest {
 	return found[0]
 }
 
-func (w *world) cleared(r ingest.MarkRequest, o ingest.MarkOutcome, flags ...string) Result {
+func (w *world) cleared(r ingest.MarkRequest, o ingest.MarkOutcome, flags ...string) filter.Result {
 	w.t.Helper()
-	place := PlaceOf(r.Place)
-	return w.apply(&Settled{At: w.moment(), Ledger: r.ID, Outcome: o, Flags: ingest.CanonicalFlags(flags), Cleared: &place})
+	place := r.Place
+	return w.apply(&filter.Settled{At: w.moment(), Ledger: r.ID, Outcome: o, Flags: ingest.CanonicalFlags(flags), Cleared: &place})
 }
 
 // untaught demands that nothing was learnt, refused or begun to be.
@@ -60,8 +63,8 @@ func (w *world) untaught(what string, do func()) {
 	if after, _ := store.Digest(w.f.State()); after != before || len(w.lessons) != 0 {
 		w.t.Errorf("%s: lessons %v, model %s before and %s after", what, w.lessons, before, after)
 	}
-	if n := w.f.State().Account.Refused; n != refused || w.f.Counts().Pending != 0 {
-		w.t.Errorf("%s: %d refused, %d before; %d pending", what, n, refused, w.f.Counts().Pending)
+	if n := w.f.State().Account.Refused; n != refused || w.f.Status.Counts().Pending != 0 {
+		w.t.Errorf("%s: %d refused, %d before; %d pending", what, n, refused, w.f.Status.Counts().Pending)
 	}
 }
 
@@ -75,12 +78,12 @@ func TestAMarkIsTakenBackAndTeachesNothing(t *testing.T) {
 		},
 		"found gone after a crash": func(w *world, l letter, _ ingest.MarkRequest) {
 			w.restart = true
-			w.apply(&Flagged{At: w.moment(), Place: l.place, Away: true})
+			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Away: true})
 		},
 		"asked again after a crash": func(w *world, _ letter, r ingest.MarkRequest) {
 			w.restart = true
-			w.apply(&Ticked{At: w.moment()})
-			if again := w.f.Intents(); !slices.ContainsFunc(again, func(a ingest.MarkRequest) bool {
+			w.apply(&filter.Ticked{At: w.moment()})
+			if again := w.f.Ledger().Intents(); !slices.ContainsFunc(again, func(a ingest.MarkRequest) bool {
 				return a.ID == r.ID && a.Clear && a.Place == r.Place
 			}) {
 				w.t.Fatalf("after a restart got %+v, want %+v", again, r)
@@ -113,7 +116,7 @@ func TestAMarkIsTakenBackAndTeachesNothing(t *testing.T) {
 				}
 			}
 			// It is never marked again, wherever it turns up.
-			if moved := w.move(l, "Keep"); len(w.f.Ledger(moved.key, 0)) != 1 {
+			if moved := w.move(l, "Keep"); len(w.f.Ledger().Entries.MarksOf(moved.key, 0)) != 1 {
 				t.Error("it was marked again")
 			}
 		})
@@ -139,7 +142,7 @@ func TestTakingAMarkBackIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
 	w, _, m := marked(t)
 	w.undo(false)
 	r := w.requestFor(m.ID)
-	for try := 1; try <= maxTries; try++ {
+	for try := 1; try <= 6; try++ {
 		w.marks = nil
 		again := w.cleared(r, ingest.MarkConflict, "$Important").Marks
 		if len(again) != 1 || !again[0].Clear || again[0].Attempt != try {
@@ -148,10 +151,10 @@ func TestTakingAMarkBackIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
 	}
 	w.marks = nil
 	if again := w.cleared(r, ingest.MarkConflict, "$Important").Marks; len(again) != 0 {
-		t.Fatalf("after %d conflicts it was requested again: %+v", maxTries+1, again)
+		t.Fatalf("after %d conflicts it was requested again: %+v", 7, again)
 	}
 	w.wantLedger(m.ID, store.MarkConfirmed)
-	if e, _ := w.f.ledger.entry(m.ID); e.Undo != 0 || e.Tries != 0 {
+	if e, _ := w.f.Ledger().Entries.Get(m.ID); e.Undo != 0 || e.Tries != 0 {
 		t.Errorf("the entry is %+v", e)
 	}
 	// The owner may ask again.
@@ -172,17 +175,17 @@ func TestTheOwnersMarksStay(t *testing.T) {
 	w.wantLedger(m2.ID, store.MarkRefused)
 	// One that somebody else had marked first.
 	_, m3 := w.urgent(3)
-	w.apply(&Settled{At: w.moment(), Ledger: m3.ID, Outcome: ingest.MarkConflict, Flags: []string{"$important"}})
+	w.apply(&filter.Settled{At: w.moment(), Ledger: m3.ID, Outcome: ingest.MarkConflict, Flags: []string{"$important"}})
 	// A copy that came without the mark and that the owner then marked.
 	copied, _ := w.deliver("Keep", l.raw)
 	w.flag(copied, "$Important")
 
-	if got := w.f.Undoable(0, nil); slices.ContainsFunc(got, func(u Undoable) bool { return u.Number == m2.ID || u.Number == m3.ID }) {
+	if got := w.f.Ledger().Undo.Choices(0, nil); slices.ContainsFunc(got, func(u ledger.Undoable) bool { return u.Number == m2.ID || u.Number == m3.ID }) {
 		t.Errorf("undoable: %+v, which has the owner's", got)
 	}
 	w.undo(false)
 	r := w.requestFor(m.ID)
-	if PlaceOf(r.Place) != l.place {
+	if r.Place != l.place {
 		t.Errorf("asked back at %+v, want %+v", r.Place, l.place)
 	}
 	w.cleared(r, ingest.MarkDone)
@@ -200,11 +203,11 @@ func TestUndoOfOneMarkLeavesTheOthers(t *testing.T) {
 	w.done(m2)
 	_, m3 := w.urgent(3)
 	w.done(m3)
-	if got := w.f.Undoable(0, []uint64{m2.ID}); len(got) != 1 || got[0].Number != m2.ID {
+	if got := w.f.Ledger().Undo.Choices(0, []uint64{m2.ID}); len(got) != 1 || got[0].Number != m2.ID {
 		t.Fatalf("undoable of %d: %+v", m2.ID, got)
 	}
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment(), Only: []uint64{m2.ID}})
+	w.apply(&filter.UndoRequested{At: w.moment(), Only: []uint64{m2.ID}})
 	if len(w.marks) != 1 {
 		t.Fatalf("asked back: %+v, want one", w.marks)
 	}
@@ -225,7 +228,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 		w, l, m := marked(t)
 		l = w.move(l, "Keep", "$Important")
 		w.undo(false)
-		if r := w.requestFor(m.ID); PlaceOf(r.Place) != l.place {
+		if r := w.requestFor(m.ID); r.Place != l.place {
 			t.Fatalf("asked back at %+v, want %+v", r.Place, l.place)
 		}
 	})
@@ -254,13 +257,13 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 		w.untaught("the move", func() {
 			w.undo(false)
 			r := w.requestFor(m.ID)
-			w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
 			w.cleared(r, ingest.MarkGone)
 			w.wantLedger(m.ID, store.MarkConfirmed)
 			w.marks = nil
 			l, _ = w.deliver("Keep", l.raw, "$Important")
 			r = w.requestFor(m.ID)
-			if PlaceOf(r.Place) != l.place {
+			if r.Place != l.place {
 				t.Errorf("asked back at %+v, want %+v", r.Place, l.place)
 			}
 			w.cleared(r, ingest.MarkDone)
@@ -269,7 +272,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 	})
 	t.Run("back after a month", func(t *testing.T) {
 		w, l, m := marked(t)
-		w.apply(&Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+		w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
 		if got := w.undo(false); slices.ContainsFunc(got, func(r ingest.MarkRequest) bool { return r.ID == m.ID }) {
 			t.Error("asked back where it is not")
 		}
@@ -300,7 +303,7 @@ func TestSinceLeavesEarlierMarksAlone(t *testing.T) {
 	_, m2 := w.urgent(2)
 	w.done(m2)
 	w.marks = nil
-	w.apply(&UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Hour)})
+	w.apply(&filter.UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Hour)})
 	if len(w.marks) != 1 || w.marks[0].ID != m2.ID {
 		t.Errorf("asked back %+v, want entry %d alone", w.marks, m2.ID)
 	}
@@ -320,13 +323,13 @@ func TestWhatTheServerKeepsStaysInTheLedger(t *testing.T) {
 func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 	w, l, m := marked(t)
 	_, intended := w.urgent(2)
-	w.apply(&Paused{At: w.moment()})
+	w.apply(&filter.Paused{At: w.moment()})
 	w.marks = nil
-	if w.undo(false); len(w.marks) != 0 || w.f.Errand() {
+	if w.undo(false); len(w.marks) != 0 || w.f.Ledger().Undo.Errand() {
 		t.Fatalf("with a source that runs there is no pause, yet got %+v", w.marks)
 	}
 	w.undo(true)
-	if !w.f.Errand() {
+	if !w.f.Ledger().Undo.Errand() {
 		t.Fatal("there is an errand")
 	}
 	// It was never confirmed, and may be there.
@@ -345,11 +348,11 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 	}
 	w.cleared(again[0], ingest.MarkDone, `\Seen`, `\Flagged`)
 	w.wantLedger(m.ID, store.MarkUndone)
-	if w.f.Errand() {
+	if w.f.Ledger().Undo.Errand() {
 		t.Error("the errand is done")
 	}
 	w.lessons = nil
-	w.apply(&Resumed{At: w.moment()})
+	w.apply(&filter.Resumed{At: w.moment()})
 	w.flag(l, `\Seen`, `\Flagged`)
 	w.wait(time.Hour)
 	w.wantLessons("the star set during the pause", "important by flagged")
@@ -357,17 +360,17 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 
 func TestAMessageThatMovedIsSightedByItsKey(t *testing.T) {
 	w, l, m := marked(t)
-	there := Place{"Keep", 1, 9}
-	if got := w.f.Sight(l.key, there, []string{"$important"}); got != nil {
+	there := placeAt("Keep", 1, 9)
+	if got := w.f.Ledger().Undo.Sight(l.key, there, []string{"$important"}); got != nil {
 		t.Errorf("nothing was asked back, yet got %+v", got)
 	}
 	w.undo(true)
 	w.cleared(w.requestFor(m.ID), ingest.MarkGone)
-	if got := w.f.Sight(l.key, there, []string{`\seen`}); got != nil {
+	if got := w.f.Ledger().Undo.Sight(l.key, there, []string{`\seen`}); got != nil {
 		t.Errorf("it bears no mark, yet got %+v", got)
 	}
-	got := w.f.Sight(l.key, there, []string{"$important"})
-	if len(got) != 1 || got[0].ID != m.ID || PlaceOf(got[0].Place) != there {
+	got := w.f.Ledger().Undo.Sight(l.key, there, []string{"$important"})
+	if len(got) != 1 || got[0].ID != m.ID || got[0].Place != there {
 		t.Fatalf("got %+v", got)
 	}
 	w.cleared(got[0], ingest.MarkDone)
@@ -387,7 +390,7 @@ func TestUndoInAStorm(t *testing.T) {
 			w.storm(seed, 400)
 		}
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		f, err := Replay(store.NewState(), calm.entries(), calm.features)
+		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
 		if err != nil {
 			t.Fatal(err)
 		}

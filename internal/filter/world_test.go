@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package filter_test
 
 import (
 	"bytes"
 	"fmt"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -19,8 +21,8 @@ import (
 // play in. Its clock moves only when a test says so.
 type world struct {
 	t        testing.TB
-	f        *Filter
-	features Memory
+	f        *filter.Filter
+	features filter.Memory
 	frozen   []freezing // all that were frozen, in order
 	journal  [][]byte
 	now      time.Time
@@ -37,7 +39,7 @@ type world struct {
 	undos   bool   // a storm has marks taken back, too
 	tells   bool   // a storm has feedback by name, also before its message
 	rules   bool   // a storm has rules come and go
-	expired []Expired
+	expired []filter.Expired
 	// takes: what the owner takes back is taken back at once, as the daemon does; takenBack counts
 	// the lessons. Then base is the state with which the journal begins.
 	takes     bool
@@ -54,31 +56,29 @@ type freezing struct {
 	data  store.FeatureRecord
 }
 
-func (m Memory) Arriving(k store.MessageKey) (*featurize.Features, error) { return m.Features(k) }
-
 const owner = "owner@example.org"
 
-func testOptions() Options {
-	o := DefaultOptions()
+func testOptions() filter.Options {
+	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{owner}
-	o.Threshold, o.Shadow = Threshold{Mode: ModeFixed, Value: 0}, ShadowOff
+	o.Threshold, o.Shadow = filter.Threshold{Mode: filter.ModeFixed, Value: 0}, filter.ShadowOff
 	return o
 }
 
-func newWorld(t testing.TB, o Options) *world {
+func newWorld(t testing.TB, o filter.Options) *world {
 	t.Helper()
 	w := &world{
-		t: t, features: Memory{}, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
+		t: t, features: filter.Memory{}, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
 		uids: map[string]uint32{}, validity: map[string]uint32{},
 	}
 	var err error
-	if w.f, err = New(store.NewState(), w.features); err != nil {
+	if w.f, err = filter.New(store.NewState(), w.features); err != nil {
 		t.Fatal(err)
 	}
 	if w.reader, err = featurize.New(o.Featurize); err != nil {
 		t.Fatal(err)
 	}
-	w.apply(&Configured{At: w.moment(), Options: o})
+	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	for name, role := range map[string]ingest.Role{
 		"INBOX": ingest.RoleInbox, "Sent": ingest.RoleSent, "Junk": ingest.RoleJunk, "Trash": ingest.RoleTrash, "Keep": ingest.RoleOther,
 		"Drafts": ingest.RoleDrafts,
@@ -92,18 +92,18 @@ func (w *world) moment() store.Moment { return store.MomentOf(w.now) }
 
 func (w *world) open(name string, role ingest.Role, validity uint32) {
 	w.validity[name], w.uids[name] = validity, 0
-	w.apply(&Opened{At: w.moment(), Mailbox: name, Role: role, UIDValidity: validity})
+	w.apply(&filter.Opened{At: w.moment(), Mailbox: name, Role: role, UIDValidity: validity})
 }
 
 // apply gives an event to the filter as the daemon does: the journal holds it,
 // the store the features.
-func (w *world) apply(e Event) Result {
+func (w *world) apply(e filter.Event) filter.Result {
 	w.t.Helper()
 	if w.before != nil {
 		w.before()
 	}
 	if w.restart {
-		f, err := New(w.f.State(), w.features)
+		f, err := filter.New(w.f.State(), w.features)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func (w *world) apply(e Event) Result {
 	if !r.Changed {
 		return r
 	}
-	entry, err := Encode(e)
+	entry, err := filter.Encode(e)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -133,8 +133,8 @@ func (w *world) apply(e Event) Result {
 	}
 	w.marks = append(w.marks, r.Marks...)
 	w.expired = append(w.expired, r.Expired...)
-	if w.takes && len(w.f.TakenBack()) > 0 {
-		w.takenBack += w.rewrite(&TakeBackRequested{At: w.f.State().Account.Clock}).Lessons
+	if w.takes && len(w.f.Waits.TakenBack()) > 0 {
+		w.takenBack += w.rewrite(&past.TakeBackRequested{At: w.f.State().Account.Clock}).Lessons
 	}
 	return r
 }
@@ -174,32 +174,32 @@ func mail(id, from, to, words string, headers ...string) []byte {
 }
 
 type letter struct {
-	place Place
+	place filter.Place
 	key   store.MessageKey
 	raw   []byte
 }
 
 // deliver puts a message into a mailbox.
-func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, Result) {
+func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
 	w.uids[mailbox]++
 	m := w.reader.Read(raw)
-	l := letter{Place{mailbox, w.validity[mailbox], w.uids[mailbox]}, m.Key, raw}
-	meta := NewMeta(m)
+	l := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, raw}
+	meta := filter.NewMeta(m)
 	meta.Personal = meta.Personal && w.personal
-	r := w.apply(&Arrived{
+	r := w.apply(&filter.Arrived{
 		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: meta, Message: m,
 	})
 	return l, r
 }
 
-func (w *world) flag(l letter, flags ...string) Result {
+func (w *world) flag(l letter, flags ...string) filter.Result {
 	w.t.Helper()
-	return w.apply(&Flagged{At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags)})
+	return w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags)})
 }
 
 // read has the owner read a marked message.
-func (w *world) read(l letter) Result {
+func (w *world) read(l letter) filter.Result {
 	w.t.Helper()
 	return w.flag(l, "$Important", `\Seen`)
 }
@@ -207,22 +207,22 @@ func (w *world) read(l letter) Result {
 // move takes a message to another mailbox, with its flags, as IMAP's MOVE does.
 func (w *world) move(l letter, to string, flags ...string) letter {
 	w.t.Helper()
-	w.apply(&Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 	moved, _ := w.deliver(to, l.raw, flags...)
 	return moved
 }
 
 // done answers a mark request as the source does when the STORE succeeded.
-func (w *world) done(m ingest.MarkRequest, flags ...string) Result {
+func (w *world) done(m ingest.MarkRequest, flags ...string) filter.Result {
 	w.t.Helper()
-	return w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone,
+	return w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone,
 		Flags: ingest.CanonicalFlags(append(append([]string{m.Flag}, m.Known...), flags...))})
 }
 
-func (w *world) wait(d time.Duration) Result {
+func (w *world) wait(d time.Duration) filter.Result {
 	w.t.Helper()
 	w.now = w.now.Add(d)
-	return w.apply(&Ticked{At: w.moment()})
+	return w.apply(&filter.Ticked{At: w.moment()})
 }
 
 func (w *world) row(l letter) store.Message {
@@ -240,9 +240,9 @@ func (w *world) teach() {
 	for i := range 6 {
 		// Ordinary first: after an important label alone, whatever comes is marked.
 		b, _ := w.deliver("INBOX", mail(fmt.Sprintf("n%d@x", i), "news@example.net", "list@example.net", fmt.Sprintf("newsletter issue %d", i)))
-		w.apply(&Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
+		w.apply(&filter.Labelled{At: w.moment(), Message: b.key, Label: model.Ordinary})
 		a, _ := w.deliver("INBOX", mail(fmt.Sprintf("u%d@x", i), "boss@example.com", owner, fmt.Sprintf("urgent matter %d", i)))
-		w.apply(&Labelled{At: w.moment(), Message: a.key, Label: model.Important})
+		w.apply(&filter.Labelled{At: w.moment(), Message: a.key, Label: model.Important})
 	}
 	set := map[ingest.Place][]string{}
 	for _, m := range w.marks {
@@ -293,8 +293,8 @@ func (w *world) storm(seed uint64, steps int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	words := []string{"urgent", "newsletter", "invoice", "lunch", "kernel", "patch", "holiday", "meeting"}
 	var letters []letter
-	flags := map[Place]map[string]bool{}
-	list := func(p Place) (out []string) {
+	flags := map[filter.Place]map[string]bool{}
+	list := func(p filter.Place) (out []string) {
 		for _, f := range []string{`\Seen`, `\Flagged`, `\Answered`, "$Important", "$Junk"} {
 			if flags[p][f] {
 				out = append(out, f)
@@ -308,18 +308,18 @@ func (w *world) storm(seed uint64, steps int) {
 			w.now = w.now.Add(30 * time.Hour)
 		}
 		if w.rules && rng.IntN(30) == 0 {
-			var list []Rule
+			var list []filter.Rule
 			for _, match := range []string{"from:person1@example.com", "from:person2@example.com", "subject:urgent", "subject:patch", "to:" + owner, "from:@example.com"} {
 				if rng.IntN(3) == 0 {
-					list = append(list, Rule{match, model.Label(1 - 2*rng.IntN(2))})
+					list = append(list, filter.Rule{match, model.Label(1 - 2*rng.IntN(2))})
 				}
 			}
 			if rng.IntN(3) == 0 {
 				o := w.f.Options()
 				o.Rules = list
-				w.apply(&Configured{At: w.moment(), Options: o})
+				w.apply(&filter.Configured{At: w.moment(), Options: o})
 			} else {
-				w.apply(&Ruled{At: w.moment(), Rules: list})
+				w.apply(&filter.Ruled{At: w.moment(), Rules: list})
 			}
 			w.wantObedient()
 		}
@@ -329,7 +329,7 @@ func (w *world) storm(seed uint64, steps int) {
 			w.tell(raw, model.Label(1-2*rng.IntN(2)), store.SourceAnswered+store.Source(rng.IntN(6)))
 			if len(letters) > 0 && rng.IntN(2) == 0 {
 				l := letters[rng.IntN(len(letters))]
-				w.apply(&Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*rng.IntN(2)), Waits: true})
+				w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Label(1 - 2*rng.IntN(2)), Waits: true})
 			}
 		}
 		pick := func() (letter, bool) {
@@ -370,32 +370,38 @@ func (w *world) storm(seed uint64, steps int) {
 		case n < 17:
 			w.wait(time.Duration(rng.IntN(90)) * time.Second)
 			if w.undos && rng.IntN(4) == 0 {
-				w.apply(&UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Duration(rng.IntN(48)) * time.Hour)})
+				w.apply(&filter.UndoRequested{At: w.moment(), Since: w.moment().Add(-time.Duration(rng.IntN(48)) * time.Hour)})
 			}
 		default:
 			for first := true; len(w.marks) > 0 && (first || w.undos); first = false {
 				m := w.marks[0]
 				w.marks = w.marks[1:]
-				p := PlaceOf(m.Place)
+				p := m.Place
 				if flags[p] == nil {
 					flags[p] = map[string]bool{}
 				}
-				var cleared *Place
+				var cleared *filter.Place
 				if m.Clear {
 					cleared = &p
 				}
 				switch rng.IntN(4) {
 				case 0:
 					flags[p][`\Seen`] = true
-					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(list(p)), Cleared: cleared})
+					w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(list(p)), Cleared: cleared})
 				case 1:
-					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkGone, Cleared: cleared})
+					w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkGone, Cleared: cleared})
 				default:
 					flags[p]["$Important"] = !m.Clear
-					w.apply(&Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(list(p)), Cleared: cleared})
+					w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkDone, Flags: ingest.CanonicalFlags(list(p)), Cleared: cleared})
 				}
 			}
 		}
 	}
 	w.wait(20 * 24 * time.Hour)
+}
+
+func placeKey(p filter.Place) string { return store.PlaceKey(p.Mailbox, p.UID) }
+
+func placeAt(mailbox string, validity, uid uint32) filter.Place {
+	return filter.Place{Mailbox: mailbox, UIDValidity: validity, UID: uid}
 }

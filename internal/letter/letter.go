@@ -31,6 +31,7 @@ import (
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -223,7 +224,7 @@ func (w *writing) write(ctx context.Context, at, now time.Time) error {
 }
 
 // post puts a letter into the mailbox, and enters that it is there.
-func (w *writing) post(ctx context.Context, a desk.Account, l filter.Letter, raw []byte) error {
+func (w *writing) post(ctx context.Context, a desk.Account, l ledger.Letter, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, postPatience)
 	defer cancel()
 	if err := a.Post(ctx, w.Mailbox, l.MessageID, raw); err != nil {
@@ -234,13 +235,13 @@ func (w *writing) post(ctx context.Context, a desk.Account, l filter.Letter, raw
 
 // letters returns the letters of a kind of the day of at, by number, and gives up those that
 // will not be written any more.
-func (w *writing) letters(ctx context.Context, a desk.Account, kind string, at, now time.Time) (todays []filter.Letter, err error) {
-	var stale []filter.Letter
+func (w *writing) letters(ctx context.Context, a desk.Account, kind string, at, now time.Time) (todays []ledger.Letter, err error) {
+	var stale []ledger.Letter
 	err = a.Look(ctx, func(d *desk.Desk) error {
 		if d.Filter.State().Account.Paused {
 			return desk.ErrPaused
 		}
-		for _, l := range d.Filter.Letters() {
+		for _, l := range d.Filter.Ledger().Letters.All() {
 			switch ours := strings.HasPrefix(l.MessageID, prefix(kind, at)); {
 			case l.State == store.LetterSending && strings.HasPrefix(l.MessageID, kind) && (!ours || now.Sub(at) > late):
 				stale = append(stale, l)
@@ -260,8 +261,8 @@ func (w *writing) letters(ctx context.Context, a desk.Account, kind string, at, 
 }
 
 // intend enters letters in the ledger, one about each of the messages.
-func (w *writing) intend(ctx context.Context, a desk.Account, kind string, at time.Time, about ...store.MessageKey) ([]filter.Letter, error) {
-	var entered []filter.Letter
+func (w *writing) intend(ctx context.Context, a desk.Account, kind string, at time.Time, about ...store.MessageKey) ([]ledger.Letter, error) {
+	var entered []ledger.Letter
 	err := a.Change(ctx, func(d *desk.Desk) error {
 		for _, k := range about {
 			var secret [16]byte
@@ -273,7 +274,7 @@ func (w *writing) intend(ctx context.Context, a desk.Account, kind string, at ti
 				return err
 			}
 		}
-		for _, l := range d.Filter.Letters() {
+		for _, l := range d.Filter.Ledger().Letters.All() {
 			if strings.HasPrefix(l.MessageID, prefix(kind, at)) {
 				entered = append(entered, l)
 			}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
 )
 
@@ -37,7 +37,7 @@ func (w *writing) question(ctx context.Context, at, now time.Time) error {
 			return err
 		}
 	}
-	todays = slices.DeleteFunc(todays, func(l filter.Letter) bool { return l.State != store.LetterSending })
+	todays = slices.DeleteFunc(todays, func(l ledger.Letter) bool { return l.State != store.LetterSending })
 	var keys []string
 	for _, l := range todays {
 		keys = append(keys, hex.EncodeToString(l.Asks[:]))
@@ -75,17 +75,17 @@ func (w *writing) question(ctx context.Context, at, now time.Time) error {
 
 // choose enters the letters of the day of at about the messages whose labels would teach
 // most and about which no letter has asked.
-func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]filter.Letter, error) {
+func (w *writing) choose(ctx context.Context, a desk.Account, at time.Time) ([]ledger.Letter, error) {
 	asked, open := map[string]bool{}, 0
 	marks := false
 	err := a.Look(ctx, func(d *desk.Desk) error {
-		marks = !d.Filter.InShadow() && d.Filter.Trained()
-		for _, l := range d.Filter.Letters() {
+		marks = !d.Filter.Line().InShadow() && d.Filter.Line().Trained()
+		for _, l := range d.Filter.Ledger().Letters.All() {
 			if l.Asks == (store.MessageKey{}) {
 				continue
 			}
 			asked[hex.EncodeToString(l.Asks[:])] = true
-			if l.State == store.LetterSent && l.Answer == 0 && !d.Filter.SpokenOf(l.Asks) {
+			if l.State == store.LetterSent && l.Answer == 0 && !d.Filter.Messages.SpokenOf(l.Asks) {
 				open++
 			}
 		}

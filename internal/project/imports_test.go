@@ -45,21 +45,23 @@ var layers = []struct {
 	{"internal/dovecot", []string{"internal/loopback"}},
 	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/packed", "internal/testkit/...", "model", "store", "store/boltfile"}},
 	{"internal/passthrough", nil},
-	{"internal/filter", []string{"featurize", "ingest", "internal/zones", "model", "store"}},
+	{"internal/filter/ledger", []string{"ingest", "model", "store"}},
+	{"internal/filter", []string{"featurize", "ingest", "internal/filter/ledger", "internal/zones", "model", "store"}},
+	{"internal/filter/past", []string{"featurize", "internal/filter", "internal/filter/ledger", "model", "store"}},
 	{"internal/words", []string{"featurize", "internal/filter", "model"}},
 	{"internal/prior", []string{"featurize", "internal/words", "model", "store"}},
 	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
-	{"internal/writer", []string{"featurize", "internal/filter", "internal/packed", "model", "store", "store/boltfile"}},
-	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
+	{"internal/writer", []string{"featurize", "internal/filter", "internal/filter/past", "internal/packed", "model", "store", "store/boltfile"}},
+	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
 	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/whatif", []string{"internal/filter", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
+	{"internal/whatif", []string{"internal/filter", "internal/filter/past", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/naming", []string{"featurize", "internal/words", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/control", []string{"docs", "internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/pipeline", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/pipeline", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
 	{"internal/notify", []string{"internal/atomicfile", "internal/desk"}},
-	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/words", "store"}},
+	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/filter/ledger", "internal/words", "store"}},
 	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/words", "store", "store/boltfile"}},
 	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
 	{"internal/deadletters", []string{"ingest/kafka"}},
@@ -71,7 +73,7 @@ var layers = []struct {
 	{"internal/e2e", nil},      // tests only
 	{"docs", nil},              // the description of the API, which is part of the program
 	{"docs/examples/...", nil}, // for those who have nothing of ours
-	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
+	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
 	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "internal/words", "model", "store", "store/boltfile", "store/copies"}},
 }
@@ -81,11 +83,13 @@ var layers = []struct {
 // do without.
 // A trailing slash means everything below as well.
 var unfit = map[string][]string{
-	"model/theory":    {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
-	"model":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
-	"featurize":       {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
-	"store/boltfile":  {"reflect", "unsafe"},
-	"internal/filter": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"model/theory":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
+	"model":                  {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
+	"featurize":              {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
+	"store/boltfile":         {"reflect", "unsafe"},
+	"internal/filter":        {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"internal/filter/ledger": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"internal/filter/past":   {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 }
 
 // listed is what go list tells of a package.

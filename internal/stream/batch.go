@@ -207,7 +207,7 @@ func (p *partition) decided(h *held, it *item, e *filter.Arrived, r *filter.Resu
 		return nil
 	}
 	if r.Decision == nil && m.Outcome == store.DecidedImportant {
-		if why := f.Withheld(k, &m); why != store.ReasonThreshold {
+		if why := f.Arrivals.Withheld(k, &m); why != store.ReasonThreshold {
 			m.Reason = why
 		}
 	}
@@ -257,7 +257,7 @@ const becauseParts = 5
 // because names the features that pulled hardest.
 func because(f *filter.Filter, r *filter.Result) []kafka.Part {
 	var out []kafka.Part
-	for _, part := range f.Strongest(r.Features, becauseParts) {
+	for _, part := range f.Explainer.Strongest(r.Features, becauseParts) {
 		out = append(out, kafka.Part{Feature: part.Name, Part: part.Amount})
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 )
 
@@ -25,18 +26,18 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		return refused, nil
 	}
 	at := p.asides.position()
-	if _, forgets := e.(*filter.ForgetRequested); forgets {
+	if _, forgets := e.(*past.ForgetRequested); forgets {
 		at.Forgot = at.Steps()
 	}
 	for n := 1; ; n++ {
 		r, _, err := h.work.Rewrite(ctx, e, func(st *store.State, w store.Rewrite) error {
 			return p.file().RewritePartition(at, h.name, st, w)
 		})
-		var early *filter.TooEarlyError
+		var early *past.TooEarlyError
 		switch {
 		case errors.As(err, &early):
 			return refuse(kafka.Conflict, "%v", early), nil
-		case errors.Is(err, filter.ErrForgetRequest):
+		case errors.Is(err, past.ErrForgetRequest):
 			return refuse(kafka.BadValue, "%v", err), nil
 		case err == nil && !r.Changed:
 			return unchanged(e), nil
@@ -71,8 +72,8 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 }
 
 // unchanged refuses a request that named a message and changed nothing.
-func unchanged(e filter.RewriteRequest) *kafka.Refusal {
-	if named, ok := e.(*filter.ForgetRequested); ok && (named.ID != 0 || named.Key != store.MessageKey{}) {
+func unchanged(e past.RewriteRequest) *kafka.Refusal {
+	if named, ok := e.(*past.ForgetRequested); ok && (named.ID != 0 || named.Key != store.MessageKey{}) {
 		return refuse(kafka.UnknownMessage, "the account knows no such message")
 	}
 	return nil
@@ -96,20 +97,20 @@ func (p *partition) rewritten(h *held, at *store.LogPosition) {
 }
 
 // rewriting turns an unlearn or a forget into the filter's event.
-func rewriting(h *held, it *item) (filter.RewriteRequest, *kafka.Refusal) {
+func rewriting(h *held, it *item) (past.RewriteRequest, *kafka.Refusal) {
 	at := momentOf(&it.record)
 	switch e := it.event.(type) {
 	case kafka.Unlearn:
-		return &filter.UnlearnRequested{At: at, Since: store.MomentOf(e.Since)}, nil
+		return &past.UnlearnRequested{At: at, Since: store.MomentOf(e.Since)}, nil
 	case kafka.Forget:
-		out := &filter.ForgetRequested{At: at}
+		out := &past.ForgetRequested{At: at}
 		switch {
 		case e.Message != nil && e.Message.MessageID != "":
 			out.ID = filter.IDOf(e.Message.MessageID)
 		case e.Message != nil:
 			out.Key = store.MessageKey(e.Message.Key)
 		case e.Sender != "":
-			if h.work.Filter().IsOwner(e.Sender) {
+			if h.work.Filter().People.IsOwner(e.Sender) {
 				return nil, refuse(kafka.BadValue, "the sender is the owner")
 			}
 			out.Sender = filter.SenderOf(e.Sender)

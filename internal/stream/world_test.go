@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -465,8 +466,8 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			}
 			commit(t, s, name, w)
 		}
-		rewrite := func(e filter.RewriteRequest) {
-			var early *filter.TooEarlyError
+		rewrite := func(e past.RewriteRequest) {
+			var early *past.TooEarlyError
 			_, _, err := w.Rewrite(context.Background(), e, func(st *store.State, rw store.Rewrite) error { return s.Rewrite(name, st, rw) })
 			if err != nil && !errors.As(err, &early) {
 				t.Fatal(err)
@@ -501,9 +502,9 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			}
 			apply(e)
 		case kafka.Unlearn:
-			rewrite(&filter.UnlearnRequested{At: at, Since: store.MomentOf(event.Since)})
+			rewrite(&past.UnlearnRequested{At: at, Since: store.MomentOf(event.Since)})
 		case kafka.Forget:
-			e := &filter.ForgetRequested{At: at}
+			e := &past.ForgetRequested{At: at}
 			switch {
 			case event.Message != nil:
 				e.ID = filter.IDOf(event.Message.MessageID)

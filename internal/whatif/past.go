@@ -5,7 +5,7 @@ package whatif
 import (
 	"time"
 
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -53,30 +53,30 @@ type judgement struct {
 // judged reports whether the owner's word about the message, or silence, is known.
 func (r *record) judged() bool { return r.known.label != 0 && !r.known.own }
 
-// past is what is known of a replay so far.
-type past struct {
+// course is what is known of a replay so far.
+type course struct {
 	known            map[store.MessageKey]known
 	zone             *time.Location
 	first, next, end uint64 // journal entries
 	decided          uint64 // by the account, ever
 	total            int    // decisions to be replayed
 	fromStart        bool
-	trials           [2]*filter.Trial
+	trials           [2]*past.Trial
 
 	records []record
 	at      map[store.MessageKey]int // in records, of the last decision about a message
-	learnt  [2]filter.Learnt
+	learnt  [2]past.Learnt
 }
 
 // begin says where it begins: at a base, before the journal entry next.
-func (p *past) begin(base *store.State, next uint64) {
+func (p *course) begin(base *store.State, next uint64) {
 	p.first, p.next = next, next
 	p.total = int(p.decided - min(p.decided, base.Account.Decided))
 	p.fromStart = base.Account.Important+base.Account.Ordinary == 0
 }
 
 // take notes what a journal entry led to.
-func (p *past) take(s *filter.Step) {
+func (p *course) take(s *past.Step) {
 	if d := s.Recorded.Decision; d != nil {
 		r := record{key: d.Message, at: s.At, live: d.Outcome, known: p.known[d.Message]}
 		for i, j := range s.Judged {
@@ -89,13 +89,13 @@ func (p *past) take(s *filter.Step) {
 		p.hear(&l)
 	}
 	for i, t := range p.trials {
-		p.learnt[i] = t.Learnt()
+		p.learnt[i] = t.Since()
 	}
 }
 
 // hear notes a label where the account itself knows none any more: the message was marked
 // and left alone, which is no label of the message, or it was forgotten since.
-func (p *past) hear(l *store.Lesson) {
+func (p *course) hear(l *store.Lesson) {
 	i, ok := p.at[l.Message]
 	if !ok {
 		return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -58,7 +59,7 @@ type run struct {
 	started time.Time // when its turn came
 	stopped time.Time // the end; zero until then
 	problem error
-	*past       // nil until the turn came, and after the end
+	*course     // nil until the turn came, and after the end
 	last    Run // what came of it, at the end
 }
 
@@ -113,7 +114,7 @@ func (n *run) once(ctx context.Context) error {
 		return fmt.Errorf("nothing can be replayed yet: what is kept of your mail begins on %s, since forgetting mail or taking lessons back drops the record of what came before, and no message was decided since then",
 			base.Account.Clock.Time().In(p.zone).Format("2 January 2006 15:04"))
 	}
-	r, err := filter.NewRerun(base, writer.NewReplayVectors(a.Store, a.Name))
+	r, err := past.NewRerun(base, writer.NewReplayVectors(a.Store, a.Name))
 	if err != nil {
 		return err
 	}
@@ -122,15 +123,15 @@ func (n *run) once(ctx context.Context) error {
 		return err
 	}
 	other, err := r.Try(n.plan.options, n.prior)
-	if errors.Is(err, filter.ErrPriorLate) {
+	if errors.Is(err, past.ErrPriorLate) {
 		return fmt.Errorf("%w: %w", ErrSettings, err)
 	}
 	if err != nil {
 		return err
 	}
-	p.trials = [2]*filter.Trial{today, other}
+	p.trials = [2]*past.Trial{today, other}
 	n.mu.Lock()
-	n.past = p
+	n.course = p
 	n.mu.Unlock()
 	for entry, err := range a.Store.Journal(a.Name, next) {
 		if err != nil {
@@ -156,12 +157,12 @@ func (n *run) once(ctx context.Context) error {
 
 // today is a replay that has not begun, with what is known today. The state that it is
 // read from is let go of, before others come.
-func (a *Account) today() (*past, error) {
+func (a *Account) today() (*course, error) {
 	now, err := a.Store.Load(a.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &past{known: knownOf(now), zone: a.zone, end: now.JournalNext(), decided: now.Account.Decided, at: map[store.MessageKey]int{}}, nil
+	return &course{known: knownOf(now), zone: a.zone, end: now.JournalNext(), decided: now.Account.Decided, at: map[store.MessageKey]int{}}, nil
 }
 
 // end notes how it ended.
@@ -178,7 +179,7 @@ func (n *run) end(err error) {
 		n.state, n.problem = Failed, err
 	}
 	n.last = n.tell()
-	n.past = nil
+	n.course = nil
 	close(n.gone)
 }
 
@@ -226,7 +227,7 @@ func (n *run) tell() Run {
 		}
 		out.Seconds = until.Sub(n.started).Seconds()
 	}
-	if n.past != nil {
+	if n.course != nil {
 		n.summarise(&out)
 	}
 	if n.state == Running && out.Progress > 0 {

@@ -19,7 +19,7 @@ const (
 )
 
 // summarise fills in what is known so far.
-func (p *past) summarise(out *Run) {
+func (p *course) summarise(out *Run) {
 	out.Messages, out.Total, out.FromStart = len(p.records), max(p.total, len(p.records)), p.fromStart
 	if p.end > p.first {
 		out.Progress = float64(p.next-p.first) / float64(p.end-p.first)
@@ -64,7 +64,7 @@ func add(n *int, is bool) {
 }
 
 // figures are those of one group of settings.
-func (p *past) figures(i int) Figures {
+func (p *course) figures(i int) Figures {
 	f := Figures{Decided: len(p.records)}
 	for at := range p.records {
 		r := &p.records[at]
@@ -94,7 +94,7 @@ func (p *past) figures(i int) Figures {
 
 // points are the curves: the beginning, every change, thinned out where there are too
 // many, and the end.
-func (p *past) points() []Point {
+func (p *course) points() []Point {
 	if len(p.records) == 0 {
 		return []Point{}
 	}
@@ -120,7 +120,7 @@ func (p *past) points() []Point {
 }
 
 // weeks are the figures by week.
-func (p *past) weeks() []Week {
+func (p *course) weeks() []Week {
 	out := []Week{}
 	for at := range p.records {
 		r := &p.records[at]
@@ -146,7 +146,7 @@ func monday(t time.Time) time.Time {
 
 // compare fills in where the two settings differ. silent counts the messages that are
 // ordinary because the owner did nothing with them.
-func (p *past) compare(out *Run) (silent int) {
+func (p *course) compare(out *Run) (silent int) {
 	for at := range p.records {
 		r := &p.records[at]
 		out.Live.Decided++

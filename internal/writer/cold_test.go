@@ -9,6 +9,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
@@ -110,7 +111,7 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 		}
 		live(t, s, w, 600)
 		k := store.MessageKey([]byte(w.Filter().State().Messages.Keys()[0]))
-		ex, err := w.Filter().Explain(k, nil)
+		ex, err := w.Filter().Explainer.Explain(k, nil)
 		if err != nil || len(ex.Parts) == 0 {
 			t.Fatalf("%d parts, %v", len(ex.Parts), err)
 		}
@@ -135,7 +136,7 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 		if (named == 0) != (most == 1) {
 			t.Errorf("with names of %d messages kept, %d parts have a name", most, named)
 		}
-		if r, _, err := w.Rewrite(context.Background(), &filter.UnlearnRequested{Since: middle(600)}, rewritten(s)); err != nil || r.Lessons == 0 {
+		if r, _, err := w.Rewrite(context.Background(), &past.UnlearnRequested{Since: middle(600)}, rewritten(s)); err != nil || r.Lessons == 0 {
 			t.Fatalf("%d lessons taken back, %v", r.Lessons, err)
 		}
 		_, state := store.Digest(w.Filter().State())

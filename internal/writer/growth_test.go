@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -130,7 +131,7 @@ func checkBase(t *testing.T, s *boltfile.Store, f *filter.Filter, day int) {
 		t.Fatal(err)
 	}
 	clock := base.Account.Clock
-	replayed, err := filter.Replay(base, s.Journal(account, next), writer.NewReplayVectors(s, account))
+	replayed, _, err := past.Replay(base, s.Journal(account, next), writer.NewReplayVectors(s, account))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -16,9 +16,9 @@ import (
 // ErrDirty is returned by Rewrite while there is something to commit.
 var ErrDirty = errors.New("what was applied before is not committed yet")
 
-// past is what an account in a store has learnt since a moment of its own, wherever the
-// store's base lies by then. It implements filter.Past.
-type past struct {
+// learnt is what an account in a store has learnt since a moment of its own, wherever the
+// store's base lies by then. It implements past.Past.
+type learnt struct {
 	ctx     context.Context // of one Rewrite
 	store   *boltfile.Store
 	account string
@@ -29,12 +29,12 @@ type past struct {
 
 // NewPast returns what an account whose state is now has learnt, as committed. Nothing more of
 // it is learnt anew when ctx is done.
-func NewPast(ctx context.Context, s *boltfile.Store, account string, now *store.State) filter.Past {
-	return &past{ctx: ctx, store: s, account: account, reach: now.Account.Reach.Entries}
+func NewPast(ctx context.Context, s *boltfile.Store, account string, now *store.State) past.Past {
+	return &learnt{ctx: ctx, store: s, account: account, reach: now.Account.Reach.Entries}
 }
 
-// Base implements filter.Past.
-func (p *past) Base() (*store.State, error) {
+// Base implements past.Past.
+func (p *learnt) Base() (*store.State, error) {
 	base, next, err := p.store.Base(p.account)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (p *past) Base() (*store.State, error) {
 		return p.store.LessonBase(p.account) // a Rewrite came since, and kept that
 	}
 	lesson := base.LessonNext()
-	f, lessons, err := filter.ReplayCounted(base, p.entries(next), NewReplayVectors(p.store, p.account))
+	f, lessons, err := past.Replay(base, p.entries(next), NewReplayVectors(p.store, p.account))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (p *past) Base() (*store.State, error) {
 }
 
 // entries yields the journal entries from next to reach.
-func (p *past) entries(next uint64) iter.Seq2[store.JournalEntry, error] {
+func (p *learnt) entries(next uint64) iter.Seq2[store.JournalEntry, error] {
 	return func(yield func(store.JournalEntry, error) bool) {
 		if next > p.reach {
 			return
@@ -65,11 +65,11 @@ func (p *past) entries(next uint64) iter.Seq2[store.JournalEntry, error] {
 	}
 }
 
-// Lessons implements filter.Past.
-func (p *past) Lessons() iter.Seq2[store.Lesson, error] { return p.store.Lessons(p.account, p.first) }
+// Lessons implements past.Past.
+func (p *learnt) Lessons() iter.Seq2[store.Lesson, error] { return p.store.Lessons(p.account, p.first) }
 
-// Interrupted implements filter.Past.
-func (p *past) Interrupted() error { return p.ctx.Err() }
+// Interrupted implements past.Past.
+func (p *learnt) Interrupted() error { return p.ctx.Err() }
 
 // Rewrite gives an event that rewrites the past to the filter, and what it led to
 // to commit, which makes it durable with store.Rewrite or RewritePartition.
@@ -78,12 +78,12 @@ func (p *past) Interrupted() error { return p.ctx.Err() }
 // changed. If commit fails, the account is loaded anew, so that it is what the store has;
 // Filter is another one then. Only if that fails, too, the account cannot go on:
 // then broken is true.
-func (w *Writer) Rewrite(ctx context.Context, e filter.RewriteRequest, commit func(*store.State, store.Rewrite) error) (r filter.Rewritten, broken bool, err error) {
+func (w *Writer) Rewrite(ctx context.Context, e past.RewriteRequest, commit func(*store.State, store.Rewrite) error) (r past.Rewritten, broken bool, err error) {
 	if w.Dirty() {
 		return r, false, ErrDirty
 	}
-	p := NewPast(ctx, w.vectors.store, w.vectors.account, w.filter.State()).(*past)
-	r, err = w.filter.Rewrite(e, p)
+	p := NewPast(ctx, w.vectors.store, w.vectors.account, w.filter.State()).(*learnt)
+	r, err = past.Rewrite(w.filter, e, p)
 	if err != nil || !r.Changed {
 		return r, false, err
 	}

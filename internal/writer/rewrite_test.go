@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
@@ -74,11 +75,11 @@ func rewritten(s *boltfile.Store) func(*store.State, store.Rewrite) error {
 // the base gives it, also after the account went on.
 func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
 	testkit.Computes(t)
-	for name, e := range map[string]filter.RewriteRequest{
-		"unlearnt":          &filter.UnlearnRequested{Since: middle(200)},
-		"a sender":          &filter.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},
-		"a message":         &filter.ForgetRequested{ID: filter.IDOf("77@x")},
-		"before the middle": &filter.ForgetRequested{Before: middle(200)},
+	for name, e := range map[string]past.RewriteRequest{
+		"unlearnt":          &past.UnlearnRequested{Since: middle(200)},
+		"a sender":          &past.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},
+		"a message":         &past.ForgetRequested{ID: filter.IDOf("77@x")},
+		"before the middle": &past.ForgetRequested{Before: middle(200)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, w := open(t)
@@ -103,7 +104,7 @@ func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				replayed, err := filter.Replay(base, s.Journal(account, next), writer.NewReplayVectors(s, account))
+				replayed, _, err := past.Replay(base, s.Journal(account, next), writer.NewReplayVectors(s, account))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -123,7 +124,7 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 	live(t, s, w, 100)
 	before, _ := store.Digest(w.Filter().State())
 	full := errors.New("the disk is full")
-	_, broken, err := w.Rewrite(context.Background(), &filter.UnlearnRequested{Since: 1}, func(*store.State, store.Rewrite) error { return full })
+	_, broken, err := w.Rewrite(context.Background(), &past.UnlearnRequested{Since: 1}, func(*store.State, store.Rewrite) error { return full })
 	if !errors.Is(err, full) || broken {
 		t.Fatalf("got %v, broken %v", err, broken)
 	}
@@ -134,7 +135,7 @@ func TestARewriteThatCannotBeCommittedLeavesTheAccountAsItWas(t *testing.T) {
 	if _, err := w.Apply(&filter.Paused{At: middle(1 << 20)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.Rewrite(context.Background(), &filter.UnlearnRequested{Since: 1}, rewritten(s)); !errors.Is(err, writer.ErrDirty) {
+	if _, _, err := w.Rewrite(context.Background(), &past.UnlearnRequested{Since: 1}, rewritten(s)); !errors.Is(err, writer.ErrDirty) {
 		t.Errorf("with something to commit: %v", err)
 	}
 }
@@ -147,7 +148,7 @@ func TestAnInterruptedRewriteLeavesTheAccountAsItWas(t *testing.T) {
 	twinStore, twin := open(t)
 	live(t, twinStore, twin, 200)
 	before, _ := store.Digest(w.Filter().State())
-	e := &filter.UnlearnRequested{Since: middle(100)}
+	e := &past.UnlearnRequested{Since: middle(100)}
 	interrupted := 0
 	for asks := 0; ; asks = 2*asks + 1 {
 		_, broken, err := w.Rewrite(&testkit.EndsAfter{Context: t.Context(), Asks: asks}, e, rewritten(s))
@@ -189,10 +190,10 @@ func BenchmarkTakingBack(b *testing.B) {
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
-	for name, e := range map[string]filter.RewriteRequest{
-		"the newer half": &filter.UnlearnRequested{Since: middle(lessons)},
-		"one in ten":     &filter.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},
-		"the older half": &filter.ForgetRequested{Before: middle(lessons)},
+	for name, e := range map[string]past.RewriteRequest{
+		"the newer half": &past.UnlearnRequested{Since: middle(lessons)},
+		"one in ten":     &past.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},
+		"the older half": &past.ForgetRequested{Before: middle(lessons)},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/model"
@@ -178,9 +179,9 @@ func (l *stepsLife) rule() {
 func (l *stepsLife) rewrite() {
 	l.t.Helper()
 	l.commit()
-	var e filter.RewriteRequest = &filter.UnlearnRequested{At: l.at, Since: l.at.Add(-time.Duration(l.r.IntN(100)) * time.Hour)}
+	var e past.RewriteRequest = &past.UnlearnRequested{At: l.at, Since: l.at.Add(-time.Duration(l.r.IntN(100)) * time.Hour)}
 	if k, ok := l.known(); ok && l.r.IntN(2) == 0 {
-		e = &filter.ForgetRequested{At: l.at, Key: k}
+		e = &past.ForgetRequested{At: l.at, Key: k}
 	}
 	if _, _, err := l.w.Rewrite(l.t.Context(), e, rewritten(l.store)); err != nil && !errors.Is(err, store.ErrNotFound) {
 		l.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -15,8 +16,8 @@ import (
 )
 
 var (
-	_ filter.Vectors       = (*Vectors)(nil)
-	_ filter.ReplayVectors = (*ReplayVectors)(nil)
+	_ filter.Vectors = (*Vectors)(nil)
+	_ past.Vectors   = (*ReplayVectors)(nil)
 )
 
 // Vectors finds frozen features: those of the batch that is not yet committed
@@ -106,7 +107,7 @@ func withNames(k store.MessageKey, x *featurize.Features, names []byte, err erro
 	return x, nil
 }
 
-// ReplayVectors implements filter.ReplayVectors on a store.
+// ReplayVectors implements past.Vectors on a store.
 type ReplayVectors struct {
 	store   *boltfile.Store
 	account string
@@ -118,7 +119,7 @@ func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 	return &ReplayVectors{s, account, map[store.MessageKey]struct{}{}}
 }
 
-// Arriving implements filter.ReplayVectors. What it returns has no names: a decision
+// Arriving implements past.Vectors. What it returns has no names: a decision
 // needs none.
 func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
 	v.since[k] = struct{}{}
@@ -129,7 +130,7 @@ func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err
 	return x, err
 }
 
-// Features implements filter.ReplayVectors.
+// Features implements past.Vectors.
 func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err error) {
 	err = v.view(k, func(p *packed.Vector) (err error) {
 		x, err = featurize.FeaturesOf(p)
@@ -146,7 +147,7 @@ func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err
 	return withNames(k, x, names, err)
 }
 
-// Vector implements filter.ReplayVectors.
+// Vector implements past.Vectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
 	err := v.view(k, func(p *packed.Vector) error {
 		into = p.AppendTo(into)

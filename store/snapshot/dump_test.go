@@ -68,7 +68,7 @@ func TestADumpBringsWhatIsNew(t *testing.T) {
 	more := kept.dumpOf(t, s, &first)
 	fresh := kept.bytes - whole
 	t.Logf("%d bytes in %d chunks; after 1 %% more %d bytes are new", whole, len(first.Chunks()), fresh)
-	if fresh > whole/2/8 { // of its half
+	if fresh > whole/2/4 { // of its half: the ends of six logs are chunks of their own
 		t.Errorf("of an account of %d bytes %d are new after 1 %% more", whole/2, fresh)
 	}
 	if !more.Accounts[1].same(first.Accounts[1]) || more.Accounts[0].same(first.Accounts[0]) {

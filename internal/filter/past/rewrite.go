@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package past
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -80,7 +81,7 @@ func (e *UnlearnRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) 
 
 func (e *ForgetRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
 	var err error
-	if w.forget, err = w.f.planForgetting(e); err != nil {
+	if w.forget, err = planForgetting(w.f, e); err != nil {
 		return nil, err
 	}
 	w.at = e.At
@@ -94,9 +95,8 @@ func (e *ForgetRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
 // of p.Interrupted if that ended it.
 //
 // The time it takes grows with the lessons kept, of which each is learnt anew.
-func (f *Filter) Rewrite(e RewriteRequest, p Past) (Rewritten, error) {
-	f.rehearsed = nil
-	w, err := f.plan(e, p)
+func Rewrite(f *filter.Filter, e RewriteRequest, p Past) (Rewritten, error) {
+	w, err := plan(f, e, p)
 	if err == nil && w.Changed {
 		err = w.relearn(p)
 	}
@@ -104,15 +104,15 @@ func (f *Filter) Rewrite(e RewriteRequest, p Past) (Rewritten, error) {
 		return w.Rewritten, fmt.Errorf("applying %T: %w", e, err)
 	}
 	if w.Changed {
-		w.finish()
+		err = w.finish()
 	}
-	return w.Rewritten, nil
+	return w.Rewritten, err
 }
 
 // Foresee says what Rewrite would do, and changes nothing. Of the result, Rewrite
 // is empty.
-func (f *Filter) Foresee(e RewriteRequest, p Past) (Rewritten, error) {
-	w, err := f.plan(e, p)
+func Foresee(f *filter.Filter, e RewriteRequest, p Past) (Rewritten, error) {
+	w, err := plan(f, e, p)
 	if err != nil {
 		return w.Rewritten, fmt.Errorf("looking at %T: %w", e, err)
 	}
@@ -122,7 +122,8 @@ func (f *Filter) Foresee(e RewriteRequest, p Past) (Rewritten, error) {
 // rewriting is a Rewrite under way.
 type rewriting struct {
 	Rewritten
-	f       *Filter
+	f       *filter.Filter
+	st      *store.State // of f
 	at      store.Moment
 	since   store.Moment // of an UnlearnRequested; else 0
 	forget  *forgetting  // of a ForgetRequested; else nil
@@ -132,14 +133,14 @@ type rewriting struct {
 	kept    []store.Lesson
 	intact  int // so many of kept were learnt after nothing else than is kept
 	gone    []store.Lesson
-	learner *Filter // on base, once all was learnt anew
+	learner *filter.Learning // on base, once all was learnt anew
 	scores  []store.Scored
-	calls   []scoredCall
+	calls   []filter.Call
 	before  uint64 // lessons that base had
 }
 
-func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
-	w := &rewriting{f: f, past: p}
+func plan(f *filter.Filter, e RewriteRequest, p Past) (*rewriting, error) {
+	w := &rewriting{f: f, st: f.State(), past: p}
 	goes, err := e.plan(w)
 	if err != nil {
 		return w, err
@@ -159,7 +160,7 @@ func (f *Filter) plan(e RewriteRequest, p Past) (*rewriting, error) {
 			continue
 		}
 		w.gone = append(w.gone, l)
-		touched = touched || l.Anew == f.st.Account.Anew
+		touched = touched || l.Anew == w.st.Account.Anew
 		if !l.Learnt() {
 			continue
 		}
@@ -187,11 +188,11 @@ func (w *rewriting) drops(p store.Pending) bool {
 }
 
 func (w *rewriting) countPending() {
-	for _, e := range w.f.settling {
-		if m, ok := w.f.st.Messages.Get(string(e.key[:])); ok && w.f.stands(e) && w.drops(m.Pending) {
+	w.st.Messages.Each(func(_ string, m *store.Message) {
+		if w.drops(m.Pending) {
 			w.Pending++
 		}
-	}
+	})
 }
 
 // reach refuses to take back what was learnt before the oldest lesson kept.
@@ -228,62 +229,50 @@ func (w *rewriting) relearn(p Past) error {
 	if w.fromNothing() {
 		w.base = store.NewState()
 	}
-	o, now := w.f.opts, w.f.st.Account.Anew
+	o, now := w.f.Options(), w.st.Account.Anew
 	if w.base.Account.Anew != now {
 		// What was learnt before then is another learner's, here and among the lessons.
-		beginAnew(w.base)
-		if err := prime(w.base, o, w.f.Prior()); err != nil {
+		filter.BeginAnew(w.base)
+		if err := filter.Prime(w.base, o, w.f.Prior()); err != nil {
 			return err
 		}
 	}
-	if err := BeginWith(w.base, o, w.f.Prior()); err != nil {
+	if err := filter.BeginWith(w.base, o, w.f.Prior()); err != nil {
 		return err
 	}
 	w.before = w.base.Account.Important + w.base.Account.Ordinary
-	r, err := beside(o, w.base, w.f.rules, w.f.vectors)
+	r, err := filter.NewLearning(&o, w.base, w.f.Learning().Rules(), w.f.Vectors())
 	if err != nil {
 		return err
 	}
+	r.Project()
 	for i := range w.kept {
 		l := &w.kept[i]
-		if l.Anew != now {
+		switch {
+		case l.Anew != now:
+			continue
+		case !l.Learnt():
+			r.Line().Hear(l)
 			continue
 		}
-		if !l.Learnt() {
-			r.score(l)
-			continue
-		}
-		if err := cmp.Or(p.Interrupted(), r.replayTo(l.Replayed)); err != nil {
+		if err := cmp.Or(p.Interrupted(), r.ReplayTo(l.Replayed)); err != nil {
 			return err
 		}
-		x, err := w.f.vectors.Vector(l.Message, nil)
+		x, err := w.f.Vectors().Vector(l.Message, nil)
 		if err != nil {
 			return fmt.Errorf("looking up the vector of lesson %d: %w", l.Order, err)
 		}
 		if i >= w.intact || w.fromNothing() {
-			r.absorb(l, x)
-			continue
+			r.Learn(l, x)
+		} else {
+			r.Repeat(l, x)
 		}
-		u := model.Update{
-			Score: l.Score, Step: l.Step,
-			Mistake: o.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
-		}
-		if o.replays() {
-			r.takeBack(l.Message, x)
-		}
-		if l.Step != 0 {
-			r.learner.repeat(l.Message, x, l.Step)
-		}
-		if o.replays() {
-			r.keep(l, u, o.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))
-		}
-		r.account(l, x, u)
 	}
 	w.learner = r
 	if err := w.rescore(p); err != nil {
 		return err
 	}
-	return r.replayTo(w.f.st.Account.Replayed)
+	return r.ReplayTo(w.st.Account.Replayed)
 }
 
 // rescore gathers the scores of the last messages decided, those that stay, for
@@ -296,45 +285,44 @@ func (w *rewriting) rescore(p Past) error {
 		row store.Message
 	}
 	var all []item
-	for _, k := range w.f.st.Messages.Keys() {
+	for _, k := range w.st.Messages.Keys() {
 		key := store.MessageKey([]byte(k))
-		if m, _ := w.f.st.Messages.Get(k); m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
+		if m, _ := w.st.Messages.Get(k); m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
 			all = append(all, item{key, m})
 		}
 	}
 	slices.SortFunc(all, func(a, b item) int { return cmp.Compare(a.row.Seq, b.row.Seq) })
-	all = all[max(0, len(all)-w.f.st.Recent.Len()):]
+	all = all[max(0, len(all)-w.st.Recent.Len()):]
 	for _, it := range all {
 		if err := p.Interrupted(); err != nil {
 			return err
 		}
 		score, since := it.row.Score, w.forget == nil && it.row.Arrived >= w.since
 		if since {
-			if err := w.learner.replayTo(it.row.Replayed); err != nil {
+			if err := w.learner.ReplayTo(it.row.Replayed); err != nil {
 				return err
 			}
-			x, err := w.learner.vector(it.key)
+			x, err := w.learner.Vectors().Vector(it.key)
 			if err != nil {
 				return err
 			}
-			score = w.learner.learner.Score(x)
+			score = w.learner.Score(x)
 		}
-		w.scores = append(w.scores, store.Scored{Score: rounded(score)})
-		if counted(it.row.Reason) && it.row.Rule == 0 {
-			w.calls = append(w.calls, scoredCall{it.row.Arrived, it.row.Above, since, score})
+		w.scores = append(w.scores, store.Scored{Score: filter.RoundedScore(score)})
+		if filter.Counted(it.row.Reason) && it.row.Rule == 0 {
+			w.calls = append(w.calls, filter.Call{At: it.row.Arrived, Above: it.row.Above, Since: since, Score: score})
 		}
 	}
 	return nil
 }
 
-// finish brings into the state what was found and learnt anew. Nothing of it can
-// fail.
-func (w *rewriting) finish() {
-	f, a, was := w.f, &w.f.st.Account, w.base.Account
+// finish brings into the state what was found and learnt anew. What can fail did not before.
+func (w *rewriting) finish() error {
+	st, a, was := w.st, &w.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	f.st.Weights, f.st.Supports, f.st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
+	st.Weights, st.Supports, st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
 	tuned := a.Dual.Tuned
-	f.st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
+	st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
 	if a.Dual.Tuned = tuned; w.fromNothing() {
 		w.countFromNothing()
 	}
@@ -349,10 +337,6 @@ func (w *rewriting) finish() {
 		a.Reach = store.Reach{}
 	}
 	a.NextReach = store.Reach{Entries: a.Entries, Clock: a.Clock} // the journal begins anew here
-	f.st.Recent.Empty()
-	for i, s := range w.scores {
-		f.st.Recent.Put(slotOf(a.Scores+uint64(i)-uint64(len(w.scores))), s)
-	}
 	w.countLessons()
 	switch {
 	case w.forget != nil:
@@ -365,22 +349,18 @@ func (w *rewriting) finish() {
 			a.Proven, a.ProvenAt = false, 0
 		}
 	}
-	disownUnknown(f.st)
-	learner, err := NewLearner(f.opts, f.st, f.rules)
-	f.learner = must(learner, err) // the same settings were good before
-	f.latest.features, f.latest.past = nil, nil
-	f.derive()
-	if w.forget == nil {
-		f.countCalls(w.calls)
-	}
 	w.Rewrite = store.Rewrite{Lessons: w.kept, FromNothing: w.fromNothing(), Scrub: w.forget != nil}
+	if w.forget != nil {
+		return w.f.Resume(w.scores, nil)
+	}
+	return w.f.Resume(w.scores, append([]filter.Call{}, w.calls...))
 }
 
 // countFromNothing has the changes of the settings and of the learner counted from the first
 // lesson that is kept: all of them were learnt with the settings of now. Where some are
 // another learner's, which the log has still, learning began anew all the same.
 func (w *rewriting) countFromNothing() {
-	a := &w.f.st.Account
+	a := &w.st.Account
 	a.Dual.Tuned = 0
 	if slices.ContainsFunc(w.kept, func(l store.Lesson) bool { return l.Anew != a.Anew }) {
 		return
@@ -396,33 +376,60 @@ func (w *rewriting) countFromNothing() {
 // still is nothing new, while a word that the owner says anew is. A provisional no waits
 // for silence again, from today on.
 func (w *rewriting) unlabel() {
-	f := w.f
+	st := w.st
 	for _, l := range slices.Backward(w.gone) {
-		m, ok := f.st.Messages.Get(string(l.Message[:]))
+		m, ok := st.Messages.Get(string(l.Message[:]))
 		if !ok {
 			continue
 		}
 		if !l.Learnt() {
 			m.LeftAlone = false
-			f.st.Messages.Put(string(l.Message[:]), m)
+			st.Messages.Put(string(l.Message[:]), m)
 			continue
 		}
 		m.Unlearnt = cmp.Or(m.Unlearnt, l.Label)
 		if m.Lessons > 0 {
 			m.Lessons--
 		}
-		f.handle(&m, store.HandledNothing)
+		w.f.Unhandle(&m)
 		m.Label, m.Source = l.Before, l.BeforeSource
 		if m.Source == store.SourceProvisional && m.SilenceFrom == 0 {
-			m.SilenceFrom = f.st.Account.ActiveDays + 1 // what it waited for before is to be heard still
+			m.SilenceFrom = st.Account.ActiveDays + 1 // what it waited for before is to be heard still
 		}
-		f.st.Messages.Put(string(l.Message[:]), m)
+		st.Messages.Put(string(l.Message[:]), m)
 	}
-	for _, k := range f.st.Messages.Keys() {
-		if m, _ := f.st.Messages.Get(k); w.drops(m.Pending) {
+	for _, k := range st.Messages.Keys() {
+		if m, _ := st.Messages.Get(k); w.drops(m.Pending) {
 			m.Unlearnt = m.Pending.Label
 			m.Pending = store.Pending{}
-			f.st.Messages.Put(k, m)
+			st.Messages.Put(k, m)
+		}
+	}
+}
+
+// countLessons brings the counts of the senders up to date.
+func (w *rewriting) countLessons() {
+	st := w.st
+	if !w.fromNothing() {
+		for _, l := range w.gone {
+			if s, ok := st.Senders.Get(l.Sender.Key()); ok && l.Learnt() && l.Sender != 0 {
+				s.Lessons -= min(s.Lessons, 1)
+				st.Senders.Put(l.Sender.Key(), s)
+			}
+		}
+		return
+	}
+	// Those from before the oldest lesson kept are in no list.
+	st.Account.Uncounted = false
+	for _, k := range st.Senders.Keys() {
+		if s, _ := st.Senders.Get(k); s.Lessons > 0 || s.Uncounted {
+			s.Lessons, s.Uncounted = 0, false
+			st.Senders.Put(k, s)
+		}
+	}
+	for _, l := range w.kept {
+		if l.Learnt() {
+			filter.NoteLesson(st, l.Sender)
 		}
 	}
 }

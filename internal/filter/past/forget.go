@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package past
 
 import (
 	"errors"
 	"maps"
 	"slices"
 
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/store"
 )
 
@@ -38,7 +39,8 @@ var ErrForgetRequest = errors.New("name one thing to forget: a message, a sender
 
 // forgetting is what a ForgetRequested is about.
 type forgetting struct {
-	f      *Filter
+	f      *filter.Filter
+	st     *store.State
 	event  *ForgetRequested
 	before store.Moment
 
@@ -51,7 +53,7 @@ type forgetting struct {
 	seq      uint64                // with before: the number of the first message that stays
 }
 
-func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
+func planForgetting(f *filter.Filter, e *ForgetRequested) (*forgetting, error) {
 	named := 0
 	for _, is := range []bool{e.Key != store.MessageKey{} || e.ID != 0, e.Sender != 0, e.Before != 0} {
 		if is {
@@ -62,18 +64,18 @@ func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
 		return nil, ErrForgetRequest
 	}
 	g := &forgetting{
-		f: f, event: e, before: e.Before, seq: f.st.Account.Messages + 1,
+		f: f, st: f.State(), event: e, before: e.Before, seq: f.State().Account.Messages + 1,
 		messages: map[store.MessageKey]struct{}{}, ids: map[store.ID]struct{}{},
 	}
 	g.findMessages()
 	g.findIDs()
 	g.findEarly()
-	for _, k := range f.st.Senders.Keys() {
-		if s, _ := f.st.Senders.Get(k); e.Sender != 0 && k == e.Sender.Key() || e.Before != 0 && s.Seq < g.seq {
+	for _, k := range f.State().Senders.Keys() {
+		if s, _ := f.State().Senders.Get(k); e.Sender != 0 && k == e.Sender.Key() || e.Before != 0 && s.Seq < g.seq {
 			g.senders = append(g.senders, k)
 		}
 	}
-	g.ledger = f.ledger.about(func(entry store.LedgerEntry) bool {
+	g.ledger = f.Ledger().Entries.About(func(entry store.LedgerEntry) bool {
 		about := entry.Letter == "" && (g.id(entry.ID) || g.message(entry.Message))
 		return about || entry.Intended < e.Before
 	})
@@ -82,7 +84,7 @@ func (f *Filter) planForgetting(e *ForgetRequested) (*forgetting, error) {
 
 // findMessages gathers the messages, and the number of the first that stays.
 func (g *forgetting) findMessages() {
-	e, st := g.event, g.f.st
+	e, st := g.event, g.st
 	id := e.ID
 	if m, ok := st.Messages.Get(string(e.Key[:])); ok && id == 0 {
 		id = m.ID
@@ -111,7 +113,7 @@ func (g *forgetting) findMessages() {
 
 // findIDs gathers the Message-IDs, and the messages that are known by them alone.
 func (g *forgetting) findIDs() {
-	e, st := g.event, g.f.st
+	e, st := g.event, g.st
 	for _, k := range st.IDs.Keys() {
 		known, _ := st.IDs.Get(k)
 		if g.id(idOfKey(k)) || g.message(known.Message) || e.Sender != 0 && known.Sender == e.Sender || known.Seq < g.seq && e.Before != 0 {
@@ -123,7 +125,7 @@ func (g *forgetting) findIDs() {
 }
 
 func (g *forgetting) findEarly() {
-	st := g.f.st
+	st := g.st
 	for _, k := range st.Early.Keys() {
 		row, _ := st.Early.Get(k)
 		if g.id(row.ID) || g.message(row.Message) || row.Since < g.before {
@@ -161,19 +163,19 @@ func (g *forgetting) more(gone []store.Lesson) bool {
 		}
 	}
 	for k := range g.messages {
-		m, _ := g.f.st.Messages.Get(string(k[:]))
+		m, _ := g.st.Messages.Get(string(k[:]))
 		remembered += int(m.Lessons)
 	}
 	if remembered > all || g.event.Sender == 0 {
 		return remembered > all
 	}
-	s, known := g.f.st.Senders.Get(g.event.Sender.Key())
-	return int(s.Lessons) > ofSender || s.Uncounted || !known && g.f.st.Account.Uncounted
+	s, known := g.st.Senders.Get(g.event.Sender.Key())
+	return int(s.Lessons) > ofSender || s.Uncounted || !known && g.st.Account.Uncounted
 }
 
 func (g *forgetting) count(r *Rewritten) {
 	for k := range g.messages {
-		if _, ok := g.f.st.Messages.Get(string(k[:])); ok {
+		if _, ok := g.st.Messages.Get(string(k[:])); ok {
 			r.Messages++
 		}
 	}
@@ -184,7 +186,7 @@ func idOfKey(k string) store.ID { return store.ID(store.LedgerNumber(k)) }
 
 // finish scrubs the state.
 func (g *forgetting) finish() {
-	st := g.f.st
+	st := g.st
 	g.forgetHistory()
 	for _, k := range st.Messages.Keys() {
 		if g.message(store.MessageKey([]byte(k))) {
@@ -192,8 +194,8 @@ func (g *forgetting) finish() {
 		}
 	}
 	st.Account.ReadRun.Keys = slices.DeleteFunc(slices.Clone(st.Account.ReadRun.Keys), g.message)
-	g.f.ledger.forget(g.ledger)
-	g.f.ledger.forgetAsked(g.message)
+	g.f.Ledger().Forget(g.ledger)
+	g.f.Ledger().Letters.ForgetAsked(g.message)
 	for _, k := range g.early {
 		st.Early.Delete(k)
 	}
@@ -212,7 +214,7 @@ func (g *forgetting) finish() {
 // note had entered them, each Message-ID once. Threads that were named after a
 // message that goes are named after the oldest one that stays.
 func (g *forgetting) forgetHistory() {
-	st := g.f.st
+	st := g.st
 	threads := map[store.ID]struct{}{}
 	for _, k := range st.IDs.Keys() {
 		if !g.id(idOfKey(k)) {
@@ -235,12 +237,11 @@ func (g *forgetting) forgetHistory() {
 	}
 	for _, k := range st.Messages.Keys() {
 		// One without a Message-ID was counted all the same.
-		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && !g.f.doubtful(&m) {
+		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && !g.f.People.Doubtful(&m) {
 			g.forgetOf(m.Sender, false)
 		}
 		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) {
-			takeHandled(st, m.Sender, m.Handled)
-			g.f.countReading(m.Handled, -1)
+			g.f.Unhandle(&m)
 		}
 	}
 	g.settleThreads(threads)
@@ -260,12 +261,12 @@ func (g *forgetting) forgetHistory() {
 // forgetSender forgets a sender, but for the number of their lessons where some stay: a later
 // message for which nobody vouches may have given one.
 func (g *forgetting) forgetSender(key string) {
-	s, _ := g.f.st.Senders.Get(key)
+	s, _ := g.st.Senders.Get(key)
 	if g.before == 0 || s.Lessons == 0 {
-		g.f.st.Senders.Delete(key)
+		g.st.Senders.Delete(key)
 		return
 	}
-	g.f.st.Senders.Put(key, store.Sender{Seq: s.Seq, Lessons: s.Lessons})
+	g.st.Senders.Put(key, store.Sender{Seq: s.Seq, Lessons: s.Lessons})
 }
 
 // forgetSenderOf takes what was known by one Message-ID out of what is remembered of its
@@ -274,15 +275,15 @@ func (g *forgetting) forgetSenderOf(known store.KnownID) {
 	if !known.Own && !known.Doubtful {
 		g.forgetOf(known.Sender, known.Answered && known.Credited == 0)
 	}
-	if s, ok := g.f.st.Senders.Get(known.Credited.Key()); ok && known.Credited != 0 {
+	if s, ok := g.st.Senders.Get(known.Credited.Key()); ok && known.Credited != 0 {
 		s.Answered -= min(s.Answered, 1)
-		g.f.st.Senders.Put(known.Credited.Key(), s)
+		g.st.Senders.Put(known.Credited.Key(), s)
 	}
 }
 
 // forgetOf takes one message out of what is remembered of its sender.
 func (g *forgetting) forgetOf(sender store.ID, answered bool) {
-	s, ok := g.f.st.Senders.Get(sender.Key())
+	s, ok := g.st.Senders.Get(sender.Key())
 	if !ok || sender == 0 {
 		return
 	}
@@ -291,10 +292,10 @@ func (g *forgetting) forgetOf(sender store.ID, answered bool) {
 		s.Answered -= min(s.Answered, 1)
 	}
 	if s.Received == 0 && s.Answered == 0 && s.Written == 0 && s.Lessons == 0 {
-		g.f.st.Senders.Delete(sender.Key())
+		g.st.Senders.Delete(sender.Key())
 		return
 	}
-	g.f.st.Senders.Put(sender.Key(), s)
+	g.st.Senders.Put(sender.Key(), s)
 }
 
 // threadRest is what stays of a thread that lost messages.
@@ -307,7 +308,7 @@ type threadRest struct {
 
 // settleThreads brings the threads that lost messages in order.
 func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
-	st := g.f.st
+	st := g.st
 	left := map[store.ID]*threadRest{}
 	for _, k := range st.IDs.Keys() {
 		known, _ := st.IDs.Get(k)
@@ -337,7 +338,7 @@ func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
 }
 
 func (g *forgetting) settleThread(id store.ID, r *threadRest) {
-	st := g.f.st
+	st := g.st
 	t, ok := st.Threads.Get(id.Key())
 	t.Since = 0
 	for _, k := range r.ids {
@@ -361,13 +362,4 @@ func (g *forgetting) settleThread(id store.ID, r *threadRest) {
 	if ok {
 		st.Threads.Put(id.Key(), t)
 	}
-}
-
-// ours returns the marks of an arrival that was forgotten with a mark of ours on
-// it.
-func (f *Filter) ours(e *Arrived) []string {
-	if _, ours := f.ledger.refused(e.Meta.Key, e.Meta.ID); !ours {
-		return nil
-	}
-	return f.opts.marksAmong(e.Flags)
 }

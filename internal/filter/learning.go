@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"math"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+// Learning is what an account has learnt, and how it decides by that: the learner, the window of
+// lessons that it replays, and the line. It can learn on a state of its own, which is never
+// committed: then it goes over the past (package past), or along with a filter as a trial.
+type Learning struct {
+	opts    *Options
+	st      *store.State
+	line    *Line
+	learner Learner
+	rules   *RuleSet
+	lessons lessonWindow
+	// messages are those whose vectors can be read; nil: all that vectors has.
+	messages *store.Table[store.Message]
+	vectors  *vectorCache
+	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
+	rehearsed *linear
+}
+
+// NewLearning returns one that learns on st, which it owns from then on and which is never
+// committed as such, with the options o and by rules.
+func NewLearning(o *Options, st *store.State, rules *RuleSet, v Vectors) (*Learning, error) {
+	f := newLearning(o, st, v)
+	f.lessons = newLessonWindow(st)
+	f.line.gather()
+	return f, f.Obey(rules)
+}
+
+func newLearning(o *Options, st *store.State, v Vectors) *Learning {
+	f := &Learning{opts: o, st: st, line: &Line{opts: o, st: st}}
+	f.vectors = &vectorCache{opts: o, stored: v, lessons: &f.lessons}
+	return f
+}
+
+// Vectors returns where vectors are looked up.
+func (f *Learning) Vectors() *vectorCache { return f.vectors }
+
+// Obey keeps the weights to rules from now on. Weights that come from a state obey its rules:
+// bringing them in line once more could change their last bits, so the caller does that (Project)
+// where the rules are others.
+func (f *Learning) Obey(rules *RuleSet) error {
+	learner, err := NewLearner(*f.opts, f.st, rules)
+	if err != nil {
+		return err
+	}
+	f.learner, f.rules = learner, rules
+	return nil
+}
+
+// Project moves the weights to the nearest that obey the rules.
+func (f *Learning) Project() { f.learner.project() }
+
+// Along has it learn along with a filter: of messages that the filter knows, and as many lessons
+// back as its own options say.
+func (f *Learning) Along(with *Filter) {
+	f.messages = with.st.Messages
+	f.trim()
+}
+
+// trim lets go of lessons that the options let no step of replay go back to.
+func (f *Learning) trim() {
+	size := 0
+	if f.opts.replays() {
+		size = f.opts.Dual.Window
+	}
+	f.lessons.trim(f.st, size)
+}
+
+// Rules returns the rules in force.
+func (f *Learning) Rules() *RuleSet { return f.rules }
+
+// Line returns where the line is drawn.
+func (f *Learning) Line() *Line { return f.line }
+
+// State returns the state that is learnt on.
+func (f *Learning) State() *store.State { return f.st }
+
+// Decide decides a message, for ever, after the steps of replay that come before it.
+func (f *Learning) Decide(k store.MessageKey, x *featurize.Features, vouched bool) (Decision, error) {
+	f.vectors.hold(k, x)
+	if err := f.replay(f.opts.Dual.Steps); err != nil {
+		return Decision{}, err
+	}
+	d := f.judge(k, x, f.vectors.from(x), vouched)
+	f.line.noteCall(&d)
+	f.line.noteScore(d.Score, d.Outcome)
+	f.st.Account.Decided++
+	if d.Outcome == store.DecidedUnsure {
+		f.st.Account.Unsure++
+	}
+	return d, nil
+}
+
+// judge scores a message and decides, changing nothing. v has the vector of x, and vouched is
+// that of its Meta.
+func (f *Learning) judge(k store.MessageKey, x *featurize.Features, v *past, vouched bool) Decision {
+	c := f.line.fitted()
+	d := Decision{Message: k, Score: f.learner.scoreAt(v), Threshold: c.Threshold}
+	d.Above = f.line.above(c, d.Score)
+	d.Probability = f.line.Probability(d.Score)
+	if rule, ok := f.rules.Match(x, vouched); ok {
+		d.Rule, d.Outcome, d.Reason = &rule, rule.outcome(), store.ReasonRule
+		return d
+	}
+	switch d.Outcome = c.outcome(d.Score); {
+	case d.Outcome != store.DecidedImportant && !f.line.Trained():
+		d.Outcome, d.Reason = store.DecidedUnsure, store.ReasonTooFewLabels
+	case d.Outcome == store.DecidedUnsure:
+		d.Reason = store.ReasonBand
+	}
+	return d
+}
+
+// Teach learns a label of which marked says that a mark of ours is on its message, or was. It
+// notes in l with what weight, and how.
+func (f *Learning) Teach(l *store.Lesson, marked bool) error {
+	x, err := f.vectors.Vector(l.Message)
+	if err != nil {
+		return err
+	}
+	weight := f.opts.weightOf(l.Label, l.Source)
+	if l.Source == store.SourceProvisional && marked {
+		weight = f.opts.Dual.MarkedWeight
+	}
+	l.Weight = float64(weight * f.boldness())
+	if l.Source == store.SourceRead {
+		l.Weight = float64(l.Weight * l.Tells)
+	}
+	f.Learn(l, x)
+	return nil
+}
+
+// Learn learns l, notes in it how, and keeps the accounts that are of learning
+// alone.
+func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
+	replays := f.opts.replays()
+	if replays {
+		l.TookBack = f.takeBack(l.Message, x)
+		l.Replayed = f.st.Account.Replayed
+	}
+	u := f.learner.Learn(l.Message, model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.vectors.slots(l.Message))
+	l.Score, l.Step = u.Score, u.Step
+	if replays {
+		norm := x.SquaredNorm()
+		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, norm, u))
+		f.vectors.keep(l.Message, norm)
+	}
+	f.account(l, x, u)
+}
+
+// account enters into the accounts what a lesson did.
+func (f *Learning) account(l *store.Lesson, x model.Vector, u model.Update) {
+	a := &f.st.Account
+	if u.Step != 0 {
+		a.Updates++
+	}
+	if u.Mistake {
+		a.Mistakes++
+	}
+	a.HingeLoss += u.Loss
+	a.MaxNorm = max(a.MaxNorm, math.Sqrt(f.learner.Norm(x)))
+	if l.Label == model.Important {
+		a.Important++
+	} else {
+		a.Ordinary++
+	}
+	a.LastLesson = l.At
+	f.line.Hear(l)
+}
+
+// Repeat learns a lesson once more with the step that was taken then.
+func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
+	o := f.opts
+	u := model.Update{
+		Score: l.Score, Step: l.Step,
+		Mistake: o.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
+	}
+	if o.replays() {
+		f.takeBack(l.Message, x)
+	}
+	if l.Step != 0 {
+		f.learner.repeat(l.Message, x, l.Step)
+	}
+	if o.replays() {
+		f.keep(l, u, o.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))
+	}
+	f.account(l, x, u)
+}
+
+// Score scores a vector with the weights as they are now.
+func (f *Learning) Score(x model.Vector) float64 { return f.learner.Score(x) }
