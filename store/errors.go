@@ -34,9 +34,8 @@ var (
 	ErrExists = errors.New("it exists already")
 	// ErrStale: the State is not the one that the account's last commit left.
 	ErrStale = errors.New("state is not the account's current one")
-	// ErrPartition: the account belongs to a partition, or to another one, or to
-	// none: its changes are committed with the position of its own partition.
-	ErrPartition = errors.New("not the account's partition")
+	// ErrPartition: the file is that of a partition, or of none, and the call is for the other kind.
+	ErrPartition = errors.New("not a file of that kind")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
 	// ErrReadOnly: the store was opened for reading only.
@@ -47,8 +46,7 @@ var (
 
 // Errors of reading and taking over partitions.
 var (
-	// ErrPending: the account was taken over, and what was asked for has not come
-	// in yet; see package snapshot.
+	// ErrPending: the account is still to be taken over from where its partition was.
 	ErrPending = errors.New("it has not come in yet from where its partition was taken over; hinged run brings it in")
 	// ErrChunk: a chunk does not hold what its ID says, or the chunks of an account
 	// do not make one.
