@@ -3,8 +3,9 @@
 package filter_test
 
 import (
-	"github.com/hinged/hinged/internal/filter"
 	"testing"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/store"
 )

@@ -4,9 +4,10 @@ package filter_test
 
 import (
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"

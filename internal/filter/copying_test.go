@@ -4,11 +4,12 @@ package filter_test
 
 import (
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter/ledger"
@@ -225,7 +226,7 @@ func TestACopyIsTakenBack(t *testing.T) {
 		w.undo(false)
 		w.wantLedger(r.ID, store.MarkUndoing)
 		back := w.requestFor(r.ID)
-		want := ingest.Copied{Place: ingest.Place(copied.place), Sum: "sum"}
+		want := ingest.Copied{Place: copied.place, Sum: "sum"}
 		if back.CopyTo != "Important" || back.Copied != want || back.Place != l.place {
 			t.Fatalf("asked back as %+v", back)
 		}

@@ -3,12 +3,13 @@
 package filter_test
 
 import (
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"

@@ -4,13 +4,14 @@ package filter_test
 
 import (
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"

@@ -6,9 +6,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"

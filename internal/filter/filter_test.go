@@ -6,11 +6,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"

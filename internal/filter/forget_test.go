@@ -4,8 +4,6 @@ package filter_test
 
 import (
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -13,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"

@@ -3,9 +3,10 @@
 package filter_test
 
 import (
+	"testing"
+
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
-	"testing"
 
 	"github.com/hinged/hinged/store"
 )

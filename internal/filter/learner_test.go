@@ -3,12 +3,13 @@
 package filter_test
 
 import (
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"

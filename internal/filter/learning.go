@@ -22,7 +22,7 @@ type Learning struct {
 	lessons lessonWindow
 	// messages are those whose vectors can be read; nil: all that vectors has.
 	messages *store.Table[store.Message]
-	vectors  *vectorCache
+	vectors  *VectorCache
 	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
 	rehearsed *linear
 }
@@ -38,12 +38,12 @@ func NewLearning(o *Options, st *store.State, rules *RuleSet, v Vectors) (*Learn
 
 func newLearning(o *Options, st *store.State, v Vectors) *Learning {
 	f := &Learning{opts: o, st: st, line: &Line{opts: o, st: st}}
-	f.vectors = &vectorCache{opts: o, stored: v, lessons: &f.lessons}
+	f.vectors = &VectorCache{opts: o, stored: v, lessons: &f.lessons}
 	return f
 }
 
 // Vectors returns where vectors are looked up.
-func (f *Learning) Vectors() *vectorCache { return f.vectors }
+func (f *Learning) Vectors() *VectorCache { return f.vectors }
 
 // Obey keeps the weights to rules from now on. Weights that come from a state obey its rules:
 // bringing them in line once more could change their last bits, so the caller does that (Project)

@@ -3,9 +3,10 @@
 package filter_test
 
 import (
-	"github.com/hinged/hinged/internal/filter"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"

@@ -5,12 +5,13 @@ package filter_test
 import (
 	"cmp"
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/store"

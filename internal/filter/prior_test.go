@@ -5,12 +5,13 @@ package filter_test
 import (
 	"errors"
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"

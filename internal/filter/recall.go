@@ -25,9 +25,9 @@ type replayed struct {
 	weight  float64
 }
 
-// vectorCache looks up frozen vectors, and keeps those at hand that are likely to be asked for
+// VectorCache looks up frozen vectors, and keeps those at hand that are likely to be asked for
 // again.
-type vectorCache struct {
+type VectorCache struct {
 	opts    *Options
 	stored  Vectors
 	lessons *lessonWindow
@@ -46,13 +46,13 @@ type vectorCache struct {
 }
 
 // hold keeps the features of an arrival at hand.
-func (c *vectorCache) hold(k store.MessageKey, x *featurize.Features) {
+func (c *VectorCache) hold(k store.MessageKey, x *featurize.Features) {
 	c.latest.key, c.latest.features, c.latest.past = k, x, nil
 }
 
 // from returns the vector of features, which nobody may change. Those at hand are made
 // into a vector once.
-func (c *vectorCache) from(x *featurize.Features) *past {
+func (c *VectorCache) from(x *featurize.Features) *past {
 	if x != c.latest.features {
 		return &past{vector: x.Vector()}
 	}
@@ -63,7 +63,7 @@ func (c *vectorCache) from(x *featurize.Features) *past {
 }
 
 // slots returns those of the vector of a message, if it is at hand; nil if it isn't.
-func (c *vectorCache) slots(k store.MessageKey) *model.Slots {
+func (c *VectorCache) slots(k store.MessageKey) *model.Slots {
 	if c.latest.past == nil || c.latest.key != k {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (c *vectorCache) slots(k store.MessageKey) *model.Slots {
 
 // Vector returns the frozen vector of a message. It holds until the next call, and nobody
 // may change it.
-func (c *vectorCache) Vector(k store.MessageKey) (model.Vector, error) {
+func (c *VectorCache) Vector(k store.MessageKey) (model.Vector, error) {
 	if c.latest.features != nil && c.latest.key == k {
 		return c.from(c.latest.features).vector, nil
 	}
@@ -91,10 +91,10 @@ func (c *vectorCache) Vector(k store.MessageKey) (model.Vector, error) {
 // That halves the time of replay (docs/results.md) and takes 20 bytes a feature, 8 MB for
 // an account of ordinary mail. So it is for a process that plays one account and in which
 // no vector is ever given up before its message is forgotten. It changes no result.
-func (c *vectorCache) Recall() { c.recalled = map[store.MessageKey]*past{} }
+func (c *VectorCache) Recall() { c.recalled = map[store.MessageKey]*past{} }
 
 // recall returns the vector of a message of the window. It holds until the next call.
-func (c *vectorCache) recall(k store.MessageKey) (*past, error) {
+func (c *VectorCache) recall(k store.MessageKey) (*past, error) {
 	if p, ok := c.recalled[k]; ok {
 		return p, nil
 	}
@@ -114,7 +114,7 @@ func (c *vectorCache) recall(k store.MessageKey) (*past, error) {
 
 // keep keeps the vector of a lesson that is in the window now and has that squared
 // norm, if it is at hand. The first step of replay need not unpack it then.
-func (c *vectorCache) keep(k store.MessageKey, norm float64) {
+func (c *VectorCache) keep(k store.MessageKey, norm float64) {
 	if c.recalled == nil || c.latest.past == nil || c.latest.key != k || c.recalled[k] != nil {
 		return
 	}
@@ -123,7 +123,7 @@ func (c *vectorCache) keep(k store.MessageKey, norm float64) {
 }
 
 // enterRecalled adds to what is recalled, and now and then drops what has left the window.
-func (c *vectorCache) enterRecalled(k store.MessageKey, p *past) {
+func (c *VectorCache) enterRecalled(k store.MessageKey, p *past) {
 	if most := c.opts.Dual.Window; len(c.recalled) > most+most/10 {
 		lessons := c.lessons.all()
 		for k := range c.recalled {

@@ -4,12 +4,13 @@ package filter_test
 
 import (
 	"errors"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"iter"
 	"maps"
 	"reflect"
 	"testing"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"

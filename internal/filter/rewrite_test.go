@@ -5,14 +5,15 @@ package filter_test
 import (
 	"errors"
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"iter"
 	"maps"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"

@@ -4,11 +4,12 @@ package filter_test
 
 import (
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"

@@ -4,12 +4,13 @@ package filter_test
 
 import (
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"

@@ -3,10 +3,11 @@
 package filter_test
 
 import (
-	"github.com/hinged/hinged/internal/filter"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter/ledger"

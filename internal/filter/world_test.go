@@ -5,11 +5,12 @@ package filter_test
 import (
 	"bytes"
 	"fmt"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/filter/past"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"

@@ -133,8 +133,8 @@ func (p *Places) Doubtful(at Place) bool {
 func (p *Places) within(mailbox string) (keys []string) {
 	prefix := mailbox + "\x00"
 	p.st.Places.Each(func(key string, _ *store.Place) {
-		if k := string(key); strings.HasPrefix(k, prefix) && len(k) == len(prefix)+4 {
-			keys = append(keys, k)
+		if strings.HasPrefix(key, prefix) && len(key) == len(prefix)+4 {
+			keys = append(keys, key)
 		}
 	})
 	slices.Sort(keys)

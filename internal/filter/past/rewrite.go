@@ -74,7 +74,7 @@ type RewriteRequest interface {
 	plan(w *rewriting) (goes func(*store.Lesson) bool, err error)
 }
 
-func (e *UnlearnRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) {
+func (e *UnlearnRequested) plan(w *rewriting) (func(*store.Lesson) bool, error) { //nolint:unparam // the others may fail
 	w.at, w.since = e.At, e.Since
 	return func(l *store.Lesson) bool { return l.At >= e.Since }, nil
 }
