@@ -101,7 +101,7 @@ func (p *passing) ledger(i int) []uint64 {
 			return []uint64{store.LedgerNumber(key)}
 		}
 	}
-	log.Fatalf("message %d has no mark", i)
+	must(fmt.Errorf("message %d has no mark", i))
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (p *passing) commit(e filter.Event) {
 	r, err := p.w.Apply(e)
 	must(err)
 	if !r.Changed {
-		log.Fatalf("%T changed nothing", e)
+		must(fmt.Errorf("%T changed nothing", e))
 	}
 	b, err := p.w.Batch()
 	must(err)
@@ -130,7 +130,7 @@ func (p *passing) commit(e filter.Event) {
 func (p *passing) rewrite(e past.RewriteRequest) {
 	commit := func(st *store.State, r store.Rewrite) error { return p.store.Rewrite(account, st, r) }
 	if r, _, err := p.w.Rewrite(context.Background(), e, commit); err != nil || !r.Changed {
-		log.Fatalf("%T: changed %v, error %v", e, r.Changed, err)
+		must(fmt.Errorf("%T: changed %v, error %v", e, r.Changed, err))
 	}
 }
 
