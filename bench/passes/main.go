@@ -129,8 +129,10 @@ func (p *passing) commit(e filter.Event) {
 
 func (p *passing) rewrite(e past.RewriteRequest) {
 	commit := func(st *store.State, r store.Rewrite) error { return p.store.Rewrite(account, st, r) }
-	if r, _, err := p.w.Rewrite(context.Background(), e, commit); err != nil || !r.Changed {
-		must(fmt.Errorf("%T: changed %v, error %v", e, r.Changed, err))
+	r, _, err := p.w.Rewrite(context.Background(), e, commit)
+	must(err)
+	if !r.Changed {
+		must(fmt.Errorf("%T changed nothing", e))
 	}
 }
 
