@@ -133,6 +133,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 		found("%w", err)
 		return problems
 	}
+	dense := false
 	for _, log := range logs {
 		b := account.Bucket(log.bucket)
 		if b == nil {
@@ -146,6 +147,8 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 				found("bucket %s: value at %x: %w", log.bucket, key, err)
 			} else if b.Get(key) == nil { // a page above has another key
 				found("bucket %s: value at %x is not found by its key", log.bucket, key)
+			} else if log.kind == frameFeature && !dense {
+				_, dense, _ = unframeFeature(key, value)
 			}
 			if len(problems) >= mostProblems {
 				return errEnough
@@ -153,8 +156,10 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 			return nil
 		})
 	}
-	if _, _, err := readVocabulary(account, 0); err != nil {
+	if v, _, err := readVocabulary(account, 0); err != nil {
 		found("%w", err)
+	} else if dense && v.Empty() {
+		found("the vocabulary of its vectors is missing")
 	}
 	for _, of := range p.Saved() {
 		if of.Generation == 0 {
