@@ -131,8 +131,9 @@ func TestR4UndoRestoresTheFlagsExactly(t *testing.T) {
 		}
 
 		act(deliver())
+		inbox := len(asStored(without)) - 3 - 1 // with what came back from Trash
 		s.until("what the owner did", func(a desk.AccountStatus) bool {
-			return a.Pending == 0 && holds(a, "Archive", 3) && holds(a, "Junk", 1)
+			return a.Pending == 0 && holds(a, "Archive", 3) && holds(a, "Junk", 1) && holds(a, "INBOX", inbox)
 		})
 		model := s.model()
 		if u := s.undo(); u.Companions == 0 || u.Failed != 0 {
