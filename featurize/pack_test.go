@@ -65,7 +65,11 @@ func TestAVectorSurvivesPacking(t *testing.T) {
 func TestUnpackingAllocatesNothing(t *testing.T) {
 	data := sample(t, testOptions(), "patch").Pack()
 	room := make(model.Vector, 0, 1000)
-	if n := testing.AllocsPerRun(100, func() { room, _ = UnpackVector(room[:0], data) }); n != 0 {
+	most := 0.0
+	if slowdown > 1 {
+		most = 1 // the race detector takes things out of a pool
+	}
+	if n := testing.AllocsPerRun(100, func() { room, _ = UnpackVector(room[:0], data) }); n > most {
 		t.Errorf("it allocates %v times", n)
 	}
 }

@@ -39,7 +39,7 @@ func TestR15EveryVerbRefusesANewerStore(t *testing.T) {
 		version uint32
 		says    string
 	}{
-		{boltfile.SchemaVersion + 1, "store was written by a newer hinged: it has schema 3, this version knows schemas up to 2; use the newer hinged, or restore a backup from this version"},
+		{boltfile.SchemaVersion + 1, "store was written by a newer hinged: it has schema 2, this version knows schemas up to 1; use the newer hinged, or restore a backup from this version"},
 		{0, "not a hinged store: it has schema 0"},
 	} {
 		writeStoreOf(t, path, tt.version)
