@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Long: the cluster, a process of it, and what a test asks of both are read side by side.
+
 package stream
 
 import (
