@@ -15,7 +15,7 @@ import (
 )
 
 // Commit makes durable, in one transaction: every row of st put or deleted
-// since its last commit, every weight touched, the account row, and b. Then st
+// since its last commit, the changes of its weights, the account row, and b. Then st
 // is clean. With nothing to write it returns nil without touching the disk.
 //
 // st must come from NewState, for an account's first commit, or from Load, and
@@ -315,8 +315,8 @@ func createAccount(below *bolt.Bucket, name string) (*bolt.Bucket, error) {
 
 // takeBack undoes a commit that reached the disk although it was reported as
 // failed: the caller has its changes still and is about to commit them again,
-// perhaps with others. Rows need no undoing, since new values of all of them
-// are in the redo record that comes in its place. What that one costs counts twice.
+// perhaps with others. Rows and weights need no undoing: the redo record that comes in its place
+// has all of their changes. What that one costs counts twice.
 func takeBack(account *bolt.Bucket, p *Progress, at store.Position) error {
 	for _, from := range []struct {
 		bucket []byte

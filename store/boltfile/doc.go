@@ -31,8 +31,9 @@
 // The library below, bbolt, gives atomic transactions, but has no checksums on
 // data. Every value here is therefore framed with a CRC32C over what it is, its
 // key and its content, and a saved state's manifest counts its rows, so that what
-// is missing is noticed too. Open checks all of it, or, of a large file, leaves that to
-// Check; it moves a damaged file aside and says so, and never goes on with half of one.
+// is missing is noticed too. A value is checked whenever it is read; Open reads a small file
+// through, Verify any. Damage ends the use of the file. Open moves a damaged file aside and says
+// so, and never goes on with half of one.
 //
 // # Trimming the journal
 //

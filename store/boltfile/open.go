@@ -114,7 +114,7 @@ func openAt(path string, o Options, readOnly bool) (db *bolt.DB, replaced bool, 
 			Timeout:         o.LockTimeout,
 			ReadOnly:        readOnly,
 			FreelistType:    bolt.FreelistArrayType,
-			PreLoadFreelist: true, // here, where a fault is caught, and not in the library's check
+			PreLoadFreelist: true, // checkPages asks for it, also of a file opened to read
 			InitialMmapSize: initialMap,
 			NoSync:          o.NoSync,
 			MaxSize:         o.Hooks.MaxSize,

@@ -181,13 +181,9 @@ func readSaved(account *bolt.Bucket, generation uint64, fn func(record []byte) e
 
 // readManifest returns the manifest of a saved state.
 func readManifest(account *bolt.Bucket, generation uint64) (m manifest, err error) {
-	all, err := part(account, snapshotsBucket)
+	b, err := savedBucket(account, generation)
 	if err != nil {
 		return m, err
-	}
-	b := all.Bucket(key64(generation))
-	if b == nil {
-		return m, damage("snapshot %d is missing", generation)
 	}
 	if err := decodeFramed(frameManifest, manifestName(generation), b.Get(manifestKey), &m); err != nil {
 		return m, damage("manifest of snapshot %d: %w", generation, err)
@@ -238,7 +234,7 @@ func savedBucket(account *bolt.Bucket, generation uint64) (*bolt.Bucket, error) 
 	}
 	b := all.Bucket(key64(generation))
 	if b == nil {
-		return nil, fmt.Errorf("snapshot %d is missing", generation)
+		return nil, damage("snapshot %d is missing", generation)
 	}
 	return b, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // SchemaVersion is the version of the layout of the file that this code writes.
-// The file, bucket by bucket. Every value is framed (codec.go) unless it says
+// The file, bucket by bucket. Every value is framed (frame.go) unless it says
 // otherwise; numbers in keys are big endian, so that they sort.
 //
 //	meta

@@ -56,7 +56,7 @@ type Hooks struct {
 	Incoming int                     // bytes that a transaction brings in of an account taken over; 0 means 4 MiB
 	Copy     int                     // bytes that a transaction of Compact copies; 0 means 8 MiB
 	Whole    int64                   // a file of up to so many bytes is checked whole when it is opened; 0 means 64 MiB
-	Chunk    int                     // bytes of a chunk of a saved state, 1,000 or more; 0 means just under 64 KiB
+	Chunk    int                     // bytes of a chunk of a saved state, 1,000 or more; 0 means just under 32 KiB
 	Chunks   int                     // chunks that a transaction writes, at most; 0 means 64
 	Slice    int                     // records that a commit trims, beyond twice what it brings; 0 means 500
 	Step     func(step string) error // called before each step of a save, perhaps by several at once; its error is the step's
@@ -181,8 +181,7 @@ func (s *Store) Size() (bytes int64, err error) {
 	return sizeOf(s.path)
 }
 
-// Damage returns the damage for which nothing is written to the file any more, which Check
-// found, for example; nil: none.
+// Damage returns the damage for which the file is not used any more; nil: none was met.
 func (s *Store) Damage() error { return s.file.refusal() }
 
 // Instead returns the path of the damaged file in whose place Open began the store empty, for
