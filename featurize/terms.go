@@ -23,9 +23,10 @@ type term struct {
 	group Group
 }
 
-// valueOf returns the value of a feature of that group and name: 1, or 2. Within its group, what a patch touches says more than each word of the subject; whom
-// a message is sent to, and its shape together with its place, more than each other
-// fact about sender and thread (docs/results.md).
+// valueOf returns the value of a feature of that group and name: 1, or 2. Within its
+// group, what a patch touches says more than each word of the subject; whom a message is
+// sent to, and its shape together with its place, more than each other fact about sender
+// and thread (docs/results.md).
 func valueOf(g Group, name []byte) uint16 {
 	if g == Subject && bytes.HasPrefix(name, []byte("path:")) ||
 		g == Social && (bytes.HasPrefix(name, []byte("shape:")) || bytes.HasPrefix(name, []byte("to:"))) {

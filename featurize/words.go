@@ -35,7 +35,8 @@ var (
 )
 
 // WordNames returns the names of the features that the words of a text become behind a
-// prefix such as "subject:"; of a subject, neighbouring words as well.
+// prefix such as "subject:"; of a subject, neighbouring words as well. Behind "" they are the
+// words themselves.
 func WordNames(prefix, text string) []string {
 	f, err := New(DefaultOptions())
 	if err != nil {

@@ -15,7 +15,8 @@
 //
 // Scores use + − × ÷ √ only, whose results IEEE 754 fixes.
 //
-// Data flow: Vector → Learner.Score → (label arrives) → Learner.Learn → Update.
+// Data flow: Vector → Linear.Score → (label arrives) → Linear.Learn → Update; Dual and
+// KernelLearner go the same way.
 //
-// Nothing here is safe for concurrent use; one goroutine owns a Learner.
+// Nothing here is safe for concurrent use; one goroutine owns a learner.
 package model

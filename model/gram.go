@@ -21,7 +21,7 @@ func NewKernelHindsight(s KernelSpec, from *KernelLearner) *Hindsight {
 	}
 	g := &gram{kernel: s.Kernel, index: supportIndex{names: NewWeights(0)}, most: 192 << 20, work: 5e8}
 	if from != nil && from.Len() > 0 {
-		g.from = &KernelLearner{spec: s, known: map[uint64][]int{}, index: supportIndex{names: NewWeights(0)}, changed: map[int]struct{}{}}
+		g.from = newKernel(s)
 		for _, sup := range from.Supports() {
 			g.from.add(sup.Vector, sup.Alpha)
 		}

@@ -248,9 +248,6 @@ func (h *Hindsight) Obey(rules *Rules) {
 	}
 }
 
-// Len returns how many lessons have been added.
-func (h *Hindsight) Len() int { return h.lessons }
-
 // Bytes returns about how much memory the lessons take.
 func (h *Hindsight) Bytes() int { return 56*len(h.rows) + 64*len(h.stages) + h.space.bytes() }
 
@@ -370,7 +367,7 @@ func (h *Hindsight) pass() {
 // roll is splitmix64.
 func (h *Hindsight) roll() uint64 {
 	h.dice += 0x9E3779B97F4A7C15
-	return mix(h.dice)
+	return Mix(h.dice)
 }
 
 // dual returns the value of the dual at the variables as they are: no u makes

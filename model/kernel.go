@@ -5,6 +5,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -107,9 +108,13 @@ func NewKernel(s KernelSpec) (*KernelLearner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
+	return newKernel(s), nil
+}
+
+func newKernel(s KernelSpec) *KernelLearner {
 	return &KernelLearner{
 		spec: s, known: map[uint64][]int{}, index: supportIndex{names: NewWeights(0)}, changed: map[int]struct{}{},
-	}, nil
+	}
 }
 
 // ResumeKernel builds a kernel learner that goes on from the supports, by slot, and the
@@ -286,11 +291,7 @@ func (l *KernelLearner) Tally() KernelTally { return l.tally }
 // Changed returns the slots whose support was added, removed or got another α since
 // the last call, in ascending order.
 func (l *KernelLearner) Changed() []int {
-	slots := make([]int, 0, len(l.changed))
-	for slot := range l.changed {
-		slots = append(slots, slot)
-	}
-	slices.Sort(slots)
+	slots := slices.Sorted(maps.Keys(l.changed))
 	clear(l.changed)
 	return slots
 }
@@ -320,14 +321,14 @@ func (l *KernelLearner) Supports() []Support {
 func hashVector(x Vector) uint64 {
 	h := uint64(len(x))
 	for _, f := range x {
-		h = mix(h ^ uint64(f.Index))
-		h = mix(h ^ math.Float64bits(f.Value))
+		h = Mix(h ^ uint64(f.Index))
+		h = Mix(h ^ math.Float64bits(f.Value))
 	}
 	return h
 }
 
-// mix is the finisher of splitmix64 (Steele, Lea and Flood 2014).
-func mix(z uint64) uint64 {
+// Mix is the finisher of splitmix64 (Steele, Lea and Flood 2014).
+func Mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
 	z = (z ^ z>>27) * 0x94D049BB133111EB
 	return z ^ z>>31

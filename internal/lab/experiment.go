@@ -119,7 +119,8 @@ func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
 	r.Separated, r.Wrong, r.Passes, r.Mistakes = s.Separated, s.Wrong, s.Passes, s.Mistakes
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
 	x.show(r, s.Weights)
-	r.ceiling(x.ceiling(nil, lessons, r.Passes, s.Tally))
+	c, _ := x.ceiling(nil, lessons, r.Passes, s.Tally)
+	r.ceiling(c)
 	return nil
 }
 
@@ -143,7 +144,7 @@ func (x *Experiment) ceiling(l pupil, lessons []model.Lesson, passes int, t mode
 }
 
 // ceiling fills in a ceiling.
-func (r *Report) ceiling(c model.Ceiling, _ float64) {
+func (r *Report) ceiling(c model.Ceiling) {
 	if r.NoCeiling = c.Reason; c.Reason == "" {
 		r.Ceiling, r.Bound, r.BoundGap = &c.Mistakes, &c.Bound, &c.Gap
 	}
@@ -184,7 +185,8 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 		r.Margin, r.MarginAtMost = &margin, &widest.AtMost
 		x.show(r, l.Weights())
 	}
-	r.ceiling(x.ceiling(l, lessons, r.Passes, t.tally()))
+	c, _ := x.ceiling(l, lessons, r.Passes, t.tally())
+	r.ceiling(c)
 	return nil
 }
 

@@ -3,7 +3,6 @@
 package words
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -14,11 +13,11 @@ import (
 // "from:ann@example.org | to alone" becomes "from ann@example.org, to you alone". It
 // claims no more than the feature says. A name that no message can have comes back in
 // quotes. Control characters become spaces or are left out.
-func Describe(name string) string { return Printable(inWords(name)) }
+func Describe(name string) string { return printable(inWords(name)) }
 
-// Printable leaves out of s what a terminal would obey: control characters, and those
+// printable leaves out of s what a terminal would obey: control characters, and those
 // that turn the direction of the text.
-func Printable(s string) string {
+func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Cf, r): // not shown, or turns the direction of the text
@@ -38,34 +37,29 @@ func inWords(name string) string {
 	if n, ok := strings.CutPrefix(name, "patch version "); ok {
 		return "version " + n + " of a patch"
 	}
-	prefix, rest, ok := strings.Cut(name, ":")
-	if !ok || rest == "" {
+	n, ok := parse(name)
+	switch {
+	case !ok:
 		return quote(name)
+	case n.claim && n.prefix == "history":
+		return "of a sender not vouched for: " + inWords(strings.Replace(name, "?", "", 1))
+	case n.claim:
+		return "not vouched for: " + inWords(strings.Replace(name, "?", "", 1))
 	}
-	if claimed, is := strings.CutSuffix(prefix, "?"); is {
-		if !slices.Contains(claims, claimed) {
-			return quote(name)
-		}
-		if claimed == "history" {
-			return "of a sender not vouched for: " + inWords(claimed+":"+rest)
-		}
-		return "not vouched for: " + inWords(claimed+":"+rest)
+	if domain, is := strings.CutPrefix(n.prefix, vouchedName); is {
+		return quote(n.fact) + " in the name of a sender at " + domain
 	}
-	if domain, is := strings.CutPrefix(prefix, vouchedName); is {
-		return quote(rest) + " in the name of a sender at " + domain
+	if where, ok := wordPlaces[n.prefix]; ok {
+		return quote(n.fact) + where
 	}
-	if where, ok := wordPlaces[prefix]; ok {
-		return quote(rest) + where
+	if what, ok := wholes[n.prefix]; ok {
+		return what + n.fact
 	}
-	if what, ok := wholes[prefix]; ok {
-		return what + rest
-	}
-	facts := factsOf(prefix, rest)
-	what := describeHead(prefix, facts[0])
+	what := describeHead(n.prefix, n.fact)
 	if what == "" {
 		return quote(name)
 	}
-	for _, fact := range facts[1:] {
+	for _, fact := range n.with {
 		what += ", " + describeFact(fact)
 	}
 	return what

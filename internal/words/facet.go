@@ -139,21 +139,16 @@ func parse(name string) (n parsed, ok bool) {
 	if claimed, is := strings.CutSuffix(prefix, "?"); is && slices.Contains(claims, claimed) {
 		n.prefix, n.claim = claimed, true
 	}
+	// Words, values of header fields and the ends of file names are never crossed with other
+	// facts, but may read as if they were.
 	_, word := wordPlaces[n.prefix]
-	if _, whole := wholes[n.prefix]; !word && !whole && !strings.HasPrefix(n.prefix, vouchedName) {
-		facts := factsOf(n.prefix, rest)
+	_, whole := wholes[n.prefix]
+	whole = whole || n.prefix == "header" || n.prefix == "attachment"
+	if !word && !whole && !strings.HasPrefix(n.prefix, vouchedName) {
+		facts := strings.Split(rest, " | ")
 		n.fact, n.with = facts[0], facts[1:]
 	}
 	return n, true
-}
-
-// factsOf splits what stands behind a prefix. Values of header fields and the ends of file
-// names are never crossed with other facts, but may read as if they were.
-func factsOf(prefix, rest string) []string {
-	if prefix == "header" || prefix == "attachment" {
-		return []string{rest}
-	}
-	return strings.Split(rest, " | ")
 }
 
 // count takes the fact of a shape apart: what is counted, and the bin of its count: 0, 1,

@@ -37,7 +37,7 @@ func GistOf(x *featurize.Features) Gist {
 		switch strings.TrimSuffix(prefix, "?") {
 		case "from":
 			if !strings.HasPrefix(rest, "@") {
-				g.From = Printable(who(rest))
+				g.From = printable(who(rest))
 			}
 		case "addressed":
 			facts[0] = Describe(n.Name)
@@ -48,10 +48,10 @@ func GistOf(x *featurize.Features) Gist {
 		case "subject":
 			subject = append(subject, rest)
 		case "name":
-			g.Name = append(g.Name, Printable(rest))
+			g.Name = append(g.Name, printable(rest))
 		default:
 			if strings.HasPrefix(prefix, vouchedName) {
-				g.Name = append(g.Name, Printable(rest))
+				g.Name = append(g.Name, printable(rest))
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func GistOf(x *featurize.Features) Gist {
 	}
 	for _, word := range inLine(subject) {
 		if !featurize.DigitHeavy(word) {
-			g.Subject = append(g.Subject, Printable(word))
+			g.Subject = append(g.Subject, printable(word))
 		}
 	}
 	return g

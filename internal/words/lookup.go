@@ -15,11 +15,12 @@ import (
 // alone and with every fact that it may be crossed with. text may also be the full
 // name of a feature.
 func Lookup(text string) []string {
-	var l lookup
+	l := lookup{names: featurize.WordNames("subject:", text)}
+	words := featurize.WordNames("", text)
 	for prefix := range wordPlaces {
-		l.words(prefix, text)
+		l.each(prefix+":", words)
 	}
-	l.words("name?", text)
+	l.each("name?:", words)
 	if text = strings.TrimSpace(text); text != "" {
 		l.add(text)
 		text = strings.ToLower(text)
@@ -38,8 +39,9 @@ type lookup struct{ names []string }
 // sender at one of domains, where a server vouches for those; sorted.
 func LookupNames(text string, domains []string) []string {
 	var l lookup
+	words := featurize.WordNames("", text)
 	for _, domain := range domains {
-		l.words(vouchedName+domain, text)
+		l.each(vouchedName+domain+":", words)
 	}
 	slices.Sort(l.names)
 	return slices.Compact(l.names)
@@ -69,11 +71,6 @@ func (l *lookup) each(prefix string, values []string, facts ...string) {
 	for _, value := range values {
 		l.add(prefix+value, facts...)
 	}
-}
-
-// words adds what a text makes of its words behind a prefix.
-func (l *lookup) words(prefix, text string) {
-	l.names = append(l.names, featurize.WordNames(prefix+":", text)...)
 }
 
 // values adds what stands as a whole behind a prefix.
@@ -106,7 +103,7 @@ func (l *lookup) people(text string) {
 	l.add("to:"+text, facts(places)...)
 	l.sender(text)
 	if name, domain, ok := strings.Cut(text, "@"); ok {
-		l.words(vouchedName+domain, name)
+		l.each(vouchedName+domain+":", featurize.WordNames("", name))
 	}
 	if strings.IndexByte(text, '@') < 0 {
 		l.add("cc:@" + text)

@@ -3,8 +3,8 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/featurize"
@@ -50,7 +50,7 @@ func readFacts(x *featurize.Features) plainFacts {
 			if strings.HasPrefix(n.fact, "@") {
 				continue
 			}
-			f.sender, f.claimed = strings.TrimPrefix(Describe("from:"+n.fact), "from "), n.claim
+			f.sender, f.claimed = printable(who(n.fact)), n.claim
 		case "addressed":
 			f.to, f.alone = Describe(named.Name), n.fact == "to alone"
 		case "place":
@@ -119,14 +119,14 @@ func (f *plainFacts) words(about Facet, r Reason, parts []filter.Contribution, f
 		if f.list != "" {
 			return f.list
 		}
-		return f.strongest(r, parts, func(n parsed) string {
+		return firstWords(r, parts, func(n parsed) string {
 			if n.fact == "list-unsubscribe" {
 				return "can be unsubscribed from"
 			}
 			return ""
 		})
 	case FacetAttachment, FacetLinks, FacetPatch:
-		return f.strongest(r, parts, func(n parsed) string {
+		return firstWords(r, parts, func(n parsed) string {
 			if len(n.with) > 0 {
 				return ""
 			}
@@ -141,18 +141,19 @@ func (f *plainFacts) words(about Facet, r Reason, parts []filter.Contribution, f
 	}
 }
 
-// strongest returns the words for the strongest of a reason's parts that pulls its way
+// firstWords returns the words for the strongest of a reason's parts that pulls its way
 // and has any.
-func (f *plainFacts) strongest(r Reason, parts []filter.Contribution, say func(parsed) string) string {
-	at := slices.IndexFunc(r.Parts, func(i int) bool {
+func firstWords(r Reason, parts []filter.Contribution, say func(parsed) string) string {
+	for _, i := range r.Parts {
 		n, ok := parse(parts[i].Name)
-		return ok && parts[i].Amount*r.Amount > 0 && say(n) != ""
-	})
-	if at < 0 {
-		return ""
+		if !ok || !(parts[i].Amount*r.Amount > 0) {
+			continue
+		}
+		if words := say(n); words != "" {
+			return words
+		}
 	}
-	n, _ := parse(parts[r.Parts[at]].Name)
-	return say(n)
+	return ""
 }
 
 // rarely is the share of answered messages below which that is a reason against.
@@ -172,7 +173,7 @@ func (f *plainFacts) ofSender(speaksFor bool, c filter.Correspondence, sender bo
 	case f.claimed:
 		return "a sender that is not vouched for"
 	case f.first:
-		return strings.TrimSpace("the first message" + cmpOr(who, " from this sender"))
+		return strings.TrimSpace("the first message" + cmp.Or(who, " from this sender"))
 	case speaksFor && c.Answered > 0:
 		return fmt.Sprintf("you answered %s%s", ofMany(c.Answered, c.Received, their), who)
 	case speaksFor && c.Kept > max(c.Left, 1):
@@ -180,7 +181,7 @@ func (f *plainFacts) ofSender(speaksFor bool, c filter.Correspondence, sender bo
 	case !speaksFor && c.Left > max(c.Kept, 1):
 		return fmt.Sprintf("you left or threw away %s%s", ofMany(c.Left, c.Kept+c.Left, their), who)
 	case !speaksFor && c.Received > 0 && c.Answered == 0:
-		return fmt.Sprintf("you answered none of %d%s", c.Received, cmpOr(who, " from this sender"))
+		return fmt.Sprintf("you answered none of %d%s", c.Received, cmp.Or(who, " from this sender"))
 	case !speaksFor && c.Received > 0 && share < rarely:
 		return fmt.Sprintf("you answered only %s%s", ofMany(c.Answered, c.Received, their), who)
 	case who != "":
@@ -198,13 +199,6 @@ func ofMany(n, of uint32, their string) string {
 		return fmt.Sprintf("all %s%d messages", their, of)
 	}
 	return fmt.Sprintf("%d of %s%d messages", n, their, of)
-}
-
-func cmpOr(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }
 
 // addressed says to whom it went.

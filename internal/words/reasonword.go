@@ -74,7 +74,7 @@ func wordReasons(words []*word) []Reason {
 				if i > 0 {
 					r.Text += ", "
 				}
-				r.Text += `"` + Printable(text) + `"`
+				r.Text += `"` + printable(text) + `"`
 			}
 			slices.Sort(r.Parts)
 			out = append(out, r)

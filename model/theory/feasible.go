@@ -152,7 +152,11 @@ func (f *Feasibility) accept(s *System, w *model.Weights, t model.Index) bool {
 	}
 	point := model.Vector{}
 	for _, c := range w.Sorted() {
-		if v := float64(c.Value * scale); v != 0 && (c.Index != t || !f.Lifted) {
+		v := float64(c.Value * scale)
+		if !(math.Abs(v) <= math.MaxFloat64) {
+			return false
+		}
+		if v != 0 && (c.Index != t || !f.Lifted) {
 			point = append(point, model.Feature{Index: c.Index, Value: v})
 		}
 	}

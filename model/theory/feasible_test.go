@@ -213,6 +213,14 @@ func TestABudgetThatIsTooSmallClaimsNothing(t *testing.T) {
 	}
 }
 
+// TestAPointTooFarForANumberIsNotTaken: the perceptron stops at w = 1e150, t = 1e-160.
+func TestAPointTooFarForANumberIsNotTaken(t *testing.T) {
+	s := System{[]model.Vector{rowOf(1e150)}, []float64{-1e-160}}
+	if f, err := s.Solve(5); err != nil || len(f.Point) != 1 || !(math.Abs(f.Point[0].Value) < 1) {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestSystemsThatAreNone(t *testing.T) {
 	for name, s := range map[string]System{
 		"empty":       {},

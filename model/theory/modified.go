@@ -144,7 +144,7 @@ func SolveModified(lessons []model.Lesson, o ModifiedOptions) (ModifiedResult, e
 	coordinates := Coordinates(lessons)
 	r := ModifiedResult{Limit: modifiedLimit(len(coordinates), o.Sigma)}
 	for r.Rounds < o.Rounds() {
-		m := NewModified(coordinates, o.Sigma, mix(o.Seed)+uint64(r.Rounds))
+		m := NewModified(coordinates, o.Sigma, model.Mix(o.Seed)+uint64(r.Rounds))
 		r.Rounds++
 		settled := false
 		for !settled && m.steps <= r.Limit {
@@ -174,10 +174,10 @@ func modifiedLimit(n int, sigma float64) int {
 // gaussian returns a standard normal number that seed and j decide, by Marsaglia's
 // polar method.
 func gaussian(seed uint64, j model.Index) float64 {
-	state := mix(mix(seed) ^ uint64(j)*0x9E3779B97F4A7C15)
+	state := model.Mix(model.Mix(seed) ^ uint64(j)*0x9E3779B97F4A7C15)
 	next := func() float64 { // in (−1, 1)
 		state += 0x9E3779B97F4A7C15
-		return float64(float64(mix(state)>>11)*0x1p-52) - 1 + 0x1p-53
+		return float64(float64(model.Mix(state)>>11)*0x1p-52) - 1 + 0x1p-53
 	}
 	for {
 		u, v := next(), next()

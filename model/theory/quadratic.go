@@ -55,14 +55,7 @@ func products(x model.Vector, single, product float64, constant bool) model.Vect
 
 // pairIndex is the index of the product of features i ≤ j.
 func pairIndex(i, j model.Index) model.Index {
-	return model.FoldIndex(mix(mix(uint64(i)) ^ bits.RotateLeft64(uint64(j)*0x9E3779B97F4A7C15, 32)))
-}
-
-// mix is the finisher of splitmix64 (Steele, Lea and Flood 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
+	return model.FoldIndex(model.Mix(model.Mix(uint64(i)) ^ bits.RotateLeft64(uint64(j)*0x9E3779B97F4A7C15, 32)))
 }
 
 // KernelDimension returns N, the number of coordinates of the map whose dot products
