@@ -28,11 +28,7 @@ func TestAStarThatIsTakenOffGoesFromAnAccountWithALongPast(t *testing.T) {
 		if r := apply(t, w, e); !r.Changed {
 			t.Fatalf("%T changed nothing", e)
 		}
-		b, err := w.Batch()
-		if err == nil {
-			err = s.Commit(account, w.Filter().State(), b)
-		}
-		if err != nil {
+		if err := s.Commit(account, w.Filter().State(), w.Batch()); err != nil {
 			t.Fatal(err)
 		}
 		w.Committed()
