@@ -92,7 +92,7 @@ func (f *Filter) Follow(t Follower) { f.followers = append(f.followers, t) }
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
 func (f *Filter) Release() {
-	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
+	f.learning.release()
 	f.passing.features, f.passing.vector = featurize.Features{}, nil
 }
 
@@ -172,7 +172,7 @@ func (f *Filter) Resume(scores []store.Scored, calls []Call) error {
 		f.st.Recent.Put(slotOf(f.st.Account.Scores+uint64(i)-uint64(len(scores))), s)
 	}
 	disownUnknown(f.st)
-	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
+	f.learning.release()
 	if err := f.begin(*f.opts); err != nil {
 		return err
 	}

@@ -76,6 +76,11 @@ func (f *Learning) trim() {
 	f.lessons.trim(f.st, size)
 }
 
+// release lets go of what is held beside the state.
+func (f *Learning) release() {
+	f.vectors.latest.features, f.vectors.latest.past, f.rehearsed = nil, nil, nil
+}
+
 // Rules returns the rules in force.
 func (f *Learning) Rules() *RuleSet { return f.rules }
 
