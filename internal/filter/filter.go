@@ -285,11 +285,11 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 		return fmt.Errorf("options: %w", err)
 	}
 	a := &f.st.Account
-	if e.Options.retunes(f.opts) && a.Important+a.Ordinary > 0 {
+	if e.Options.retunes(f.opts) && HasLearnt(f.st) {
 		a.Dual.Tuned++
 	}
 	if e.Options.Another(*f.opts) {
-		if hasLearnt(f.st) {
+		if HasLearnt(f.st) {
 			BeginAnew(f.st)
 			f.line.gather()
 			f.learning.lessons = newLessonWindow(f.st)
