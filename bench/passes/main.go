@@ -121,9 +121,7 @@ func (p *passing) commit(e filter.Event) {
 	if !r.Changed {
 		must(fmt.Errorf("%T changed nothing", e))
 	}
-	b, err := p.w.Batch()
-	must(err)
-	must(p.store.Commit(account, p.w.Filter().State(), b))
+	must(p.store.Commit(account, p.w.Filter().State(), p.w.Batch()))
 	p.w.Committed()
 }
 

@@ -190,11 +190,10 @@ func (p *preparing) message(m *archive.Message) error {
 }
 
 func (p *preparing) commit() error {
-	batch, err := p.writer.Batch()
-	if err != nil || !p.writer.Dirty() {
-		return err
+	if !p.writer.Dirty() {
+		return nil
 	}
-	if err := p.store.Commit(account, p.writer.Filter().State(), batch); err != nil {
+	if err := p.store.Commit(account, p.writer.Filter().State(), p.writer.Batch()); err != nil {
 		return err
 	}
 	p.writer.Committed()

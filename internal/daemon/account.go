@@ -418,11 +418,7 @@ func (a *account) commit() error {
 	if !a.work.Dirty() {
 		return nil
 	}
-	batch, err := a.work.Batch()
-	if err != nil {
-		return err
-	}
-	if err := a.store.Commit(a.opts.Name, a.filter.State(), batch); err != nil {
+	if err := a.store.Commit(a.opts.Name, a.filter.State(), a.work.Batch()); err != nil {
 		return err
 	}
 	a.work.Committed()

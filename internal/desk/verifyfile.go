@@ -16,8 +16,8 @@ import (
 )
 
 // VerifyFile checks a file as `hinged verify` does the daemon's store: a store, a backup
-// or an export. A store is checked with the partitions beside it. It changes nothing; what an export holds is unpacked among the
-// system's temporary files, for its owner alone, meanwhile.
+// or an export. A store is checked with the partitions beside it. It changes nothing; what an
+// export holds is unpacked among the system's temporary files, for its owner alone, meanwhile.
 func VerifyFile(ctx context.Context, file string) (v Verification, err error) {
 	f, err := os.Open(file)
 	if err != nil {

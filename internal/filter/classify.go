@@ -14,9 +14,7 @@ import (
 // as see runs, what it asks about the score of these features agrees with the decision. see
 // must change nothing and keep nothing, and afterwards nothing has changed.
 //
-// It leaves out the steps on lessons whose vectors are not here: those of an account that was
-// taken over and whose past has not come in yet, and those that were given up since its state
-// was read.
+// It leaves out the steps on lessons whose vectors were given up since the state was read.
 func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Features)) error {
 	meta := NewMeta(m)
 	x := &f.passing.features
@@ -76,7 +74,7 @@ func rehearsal(f *Learning, l *linear, size int) (t *linear, whole bool, err err
 			continue
 		}
 		v, err := f.vectors.recall(row.Message)
-		if errors.Is(err, store.ErrPending) || errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			whole = false
 			continue
 		}

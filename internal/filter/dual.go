@@ -114,33 +114,6 @@ func (f *Learning) boldness() float64 {
 	return max(1, min(f.opts.Dual.Bold, float64(times*times)))
 }
 
-// lessonWindow finds the lessons of a dual learner's window. It is derived from
-// State.Window.
-type lessonWindow struct {
-	lookup
-	first uint64 // number of the oldest lesson kept
-}
-
-func newLessonWindow(st *store.State) lessonWindow {
-	w := lessonWindow{first: st.Account.WindowNext}
-	w.rows = st.Window
-	if keys := w.rows.Keys(); len(keys) > 0 {
-		w.first = windowNumber(keys[0])
-	}
-	return w
-}
-
-// trim lets the oldest lessons go beyond the first size. What they did to w stays.
-func (w *lessonWindow) trim(st *store.State, size int) {
-	for st.Account.WindowNext-w.first > uint64(size) {
-		key := store.WindowKey(w.first)
-		row, _ := st.Window.Get(key)
-		st.Window.Delete(key)
-		w.drop(row.Message, w.first)
-		w.first++
-	}
-}
-
 // find returns the lesson on a message, if it is in the window.
 func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
 	if n, ok = f.lessons.find(k); ok {

@@ -92,7 +92,7 @@ func (f *Filter) Follow(t Follower) { f.followers = append(f.followers, t) }
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
 func (f *Filter) Release() {
-	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
+	f.learning.release()
 	f.passing.features, f.passing.vector = featurize.Features{}, nil
 }
 
@@ -172,7 +172,7 @@ func (f *Filter) Resume(scores []store.Scored, calls []Call) error {
 		f.st.Recent.Put(slotOf(f.st.Account.Scores+uint64(i)-uint64(len(scores))), s)
 	}
 	disownUnknown(f.st)
-	f.learning.vectors.latest.features, f.learning.vectors.latest.past, f.learning.rehearsed = nil, nil, nil
+	f.learning.release()
 	if err := f.begin(*f.opts); err != nil {
 		return err
 	}
@@ -285,11 +285,11 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 		return fmt.Errorf("options: %w", err)
 	}
 	a := &f.st.Account
-	if e.Options.retunes(f.opts) && a.Important+a.Ordinary > 0 {
+	if e.Options.retunes(f.opts) && HasLearnt(f.st) {
 		a.Dual.Tuned++
 	}
 	if e.Options.Another(*f.opts) {
-		if hasLearnt(f.st) {
+		if HasLearnt(f.st) {
 			BeginAnew(f.st)
 			f.line.gather()
 			f.learning.lessons = newLessonWindow(f.st)

@@ -76,6 +76,11 @@ func (f *Learning) trim() {
 	f.lessons.trim(f.st, size)
 }
 
+// release lets go of what is held beside the state.
+func (f *Learning) release() {
+	f.vectors.latest.features, f.vectors.latest.past, f.rehearsed = nil, nil, nil
+}
+
 // Rules returns the rules in force.
 func (f *Learning) Rules() *RuleSet { return f.rules }
 
@@ -143,23 +148,22 @@ func (f *Learning) Teach(l *store.Lesson, marked bool) error {
 // Learn learns l, notes in it how, and keeps the accounts that are of learning
 // alone.
 func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
-	replays := f.opts.replays()
-	if replays {
+	if f.opts.replays() {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
 	u := f.learner.Learn(l.Message, model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.vectors.slots(l.Message))
 	l.Score, l.Step = u.Score, u.Step
-	if replays {
+	f.enter(l, x, u)
+}
+
+// enter enters a lesson into the window, and into the accounts what it did.
+func (f *Learning) enter(l *store.Lesson, x model.Vector, u model.Update) {
+	if f.opts.replays() {
 		norm := x.SquaredNorm()
 		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, norm, u))
 		f.vectors.keep(l.Message, norm)
 	}
-	f.account(l, x, u)
-}
-
-// account enters into the accounts what a lesson did.
-func (f *Learning) account(l *store.Lesson, x model.Vector, u model.Update) {
 	a := &f.st.Account
 	if u.Step != 0 {
 		a.Updates++
@@ -180,21 +184,17 @@ func (f *Learning) account(l *store.Lesson, x model.Vector, u model.Update) {
 
 // Repeat learns a lesson once more with the step that was taken then.
 func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
-	o := f.opts
 	u := model.Update{
 		Score: l.Score, Step: l.Step,
-		Mistake: o.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
+		Mistake: f.opts.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
 	}
-	if o.replays() {
+	if f.opts.replays() {
 		f.takeBack(l.Message, x)
 	}
 	if l.Step != 0 {
 		f.learner.repeat(l.Message, x, l.Step)
 	}
-	if o.replays() {
-		f.keep(l, u, o.Learner.FirstGain(l.Label, l.Weight, x.SquaredNorm(), u))
-	}
-	f.account(l, x, u)
+	f.enter(l, x, u)
 }
 
 // Score scores a vector with the weights as they are now.

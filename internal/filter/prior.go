@@ -29,7 +29,7 @@ const maxPrior = 1 << 16
 // Primed reports whether an account needs no Primed event with these weights: they are
 // its prior, or it has learnt something.
 func (f *Filter) Primed(weights store.PackedVector) bool {
-	return hasLearnt(f.st) || bytes.Equal(weights, f.Prior())
+	return HasLearnt(f.st) || bytes.Equal(weights, f.Prior())
 }
 
 // Prior returns the weights that learning began with; empty where there were none. The
@@ -42,8 +42,8 @@ func PriorOf(st *store.State) store.PackedVector {
 	return row.Weights
 }
 
-// hasLearnt reports whether anything that a learner knows comes from a lesson.
-func hasLearnt(st *store.State) bool { return st.Account.Important+st.Account.Ordinary > 0 }
+// HasLearnt reports whether anything that a learner knows comes from a lesson.
+func HasLearnt(st *store.State) bool { return st.Account.Important+st.Account.Ordinary > 0 }
 
 func (e *Primed) apply(f *Filter, r *Result) error {
 	if f.Primed(e.Weights) {
@@ -98,7 +98,7 @@ func begin(st *store.State, o Options) error {
 // learning began: a store knows an account that has learnt nothing as one that has seen
 // nothing, without the prior that it was given since.
 func BeginWith(base *store.State, o Options, prior store.PackedVector) error {
-	if hasLearnt(base) || bytes.Equal(PriorOf(base), prior) {
+	if HasLearnt(base) || bytes.Equal(PriorOf(base), prior) {
 		return nil
 	}
 	return Prime(base, o, prior)

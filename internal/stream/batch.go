@@ -370,11 +370,7 @@ func unacknowledged(records []kafka.Record, failed *kafka.ProduceError, dead boo
 func (p *partition) commit(ctx context.Context, at store.LogPosition) error {
 	commits := make([]store.AccountCommit, 0, len(p.batch.changed))
 	for _, h := range p.batch.changed {
-		b, err := h.work.Batch()
-		if err != nil {
-			return fmt.Errorf("account %s: %w", h.name, err)
-		}
-		commits = append(commits, store.AccountCommit{Account: h.name, State: h.work.Filter().State(), Batch: b})
+		commits = append(commits, store.AccountCommit{Account: h.name, State: h.work.Filter().State(), Batch: h.work.Batch()})
 	}
 	for n := 1; ; n++ {
 		err := p.file().CommitPartition(at, commits)

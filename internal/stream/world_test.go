@@ -428,11 +428,7 @@ func identity(r kafka.Record) string {
 // commit commits what an account's writer has gathered.
 func commit(t *testing.T, s *boltfile.Store, name string, w *writer.Writer) {
 	t.Helper()
-	b, err := w.Batch()
-	if err == nil {
-		err = s.Commit(name, w.Filter().State(), b)
-	}
-	if err != nil {
+	if err := s.Commit(name, w.Filter().State(), w.Batch()); err != nil {
 		t.Fatal(err)
 	}
 	w.Committed()

@@ -84,11 +84,7 @@ func (l *life) commit() {
 	if !l.w.Dirty() {
 		return
 	}
-	b, err := l.w.Batch()
-	if err == nil {
-		err = l.s.Commit("me", l.w.Filter().State(), b)
-	}
-	if err != nil {
+	if err := l.s.Commit("me", l.w.Filter().State(), l.w.Batch()); err != nil {
 		l.t.Fatal(err)
 	}
 	l.w.Committed()

@@ -5,6 +5,7 @@ package whatif
 import (
 	"time"
 
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -72,7 +73,7 @@ type course struct {
 func (p *course) begin(base *store.State, next uint64) {
 	p.first, p.next = next, next
 	p.total = int(p.decided - min(p.decided, base.Account.Decided))
-	p.fromStart = base.Account.Important+base.Account.Ordinary == 0
+	p.fromStart = !filter.HasLearnt(base)
 }
 
 // take notes what a journal entry led to.

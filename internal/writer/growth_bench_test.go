@@ -158,11 +158,7 @@ func (g *growth) commit(b *testing.B) {
 		if !w.Filter().State().Dirty() {
 			continue
 		}
-		batch, err := w.Batch()
-		if err != nil {
-			b.Fatal(err)
-		}
-		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: batch})
+		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: w.Batch()})
 	}
 	g.next++
 	if err := g.store.CommitPartition(store.LogPosition{Next: g.next}, commits); err != nil {

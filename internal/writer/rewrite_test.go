@@ -34,11 +34,7 @@ func live(t testing.TB, s *boltfile.Store, w *writer.Writer, n int) {
 	o := filter.DefaultOptions()
 	o.Settle = 0
 	commit := func() {
-		b, err := w.Batch()
-		if err == nil {
-			err = s.Commit(account, w.Filter().State(), b)
-		}
-		if err != nil {
+		if err := s.Commit(account, w.Filter().State(), w.Batch()); err != nil {
 			t.Fatal(err)
 		}
 		w.Committed()

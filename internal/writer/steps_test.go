@@ -191,11 +191,7 @@ func (l *stepsLife) rewrite() {
 
 func (l *stepsLife) commit() {
 	l.t.Helper()
-	b, err := l.w.Batch()
-	if err == nil {
-		err = l.store.Commit(account, l.w.Filter().State(), b)
-	}
-	if err != nil {
+	if err := l.store.Commit(account, l.w.Filter().State(), l.w.Batch()); err != nil {
 		l.t.Fatal(err)
 	}
 	l.w.Committed()

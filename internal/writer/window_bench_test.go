@@ -116,12 +116,9 @@ func BenchmarkWindow(b *testing.B) {
 						return r
 					}
 					commit := func() time.Duration {
-						batch, err := w.Batch()
+						batch := w.Batch()
 						from := time.Now()
-						if err == nil {
-							err = s.Commit(account, w.Filter().State(), batch)
-						}
-						if err != nil {
+						if err := s.Commit(account, w.Filter().State(), batch); err != nil {
 							b.Fatal(err)
 						}
 						w.Committed()

@@ -84,13 +84,13 @@ func (w *Writer) Lessons() []store.Lesson { return w.batch.Lessons }
 
 // Batch returns what is to be committed together with the filter's state. It
 // belongs to the Writer still and may be asked for again should the commit fail.
-func (w *Writer) Batch() (store.Batch, error) {
+func (w *Writer) Batch() store.Batch {
 	for _, f := range w.frozen {
 		w.batch.Features = append(w.batch.Features, f.wait())
 	}
 	w.frozen = nil // and with it what it still holds of the batch
 	w.batch.NamesFor = w.filter.Options().NamesFor
-	return w.batch, nil
+	return w.batch
 }
 
 // Committed notes that what Batch returned last is durable.

@@ -93,13 +93,10 @@ func play(b *testing.B, stream bool, o filter.Options) {
 			b.Fatal(err)
 		}
 		redo += len(record)
-		batch, err := w.Batch()
-		switch {
-		case err != nil:
-		case stream:
-			err = s.CommitPartition(store.LogPosition{Next: int64(n + 1)}, []store.AccountCommit{{Account: account, State: st, Batch: batch}})
-		default:
-			err = s.Commit(account, st, batch)
+		if stream {
+			err = s.CommitPartition(store.LogPosition{Next: int64(n + 1)}, []store.AccountCommit{{Account: account, State: st, Batch: w.Batch()}})
+		} else {
+			err = s.Commit(account, st, w.Batch())
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -17,12 +17,12 @@ import (
 // The lessons concerned are taken back; so are the rows of the messages, their
 // frozen features with the words in them, their Message-IDs, their part in the
 // counts of their senders and threads, their labels and scores in the windows,
-// their entries of the ledger, and feedback that waits for them. Of a sender the row goes, too, with how often the
-// owner wrote there. What stays: where a message lies, without which it would be
-// taken for new; the running numbers and the sums of what was decided and marked,
-// which tell of nobody; the hashes of messages whose mark the owner refused, or
-// that bear a mark of ours; and the decisions on other messages, as they were
-// taken.
+// their entries of the ledger, and feedback that waits for them. Of a sender the row
+// goes, too, with how often the owner wrote there. What stays: where a message lies,
+// without which it would be taken for new; the running numbers and the sums of what was
+// decided and marked, which tell of nobody; the hashes of messages whose mark the owner
+// refused, or that bear a mark of ours; and the decisions on other messages, as they
+// were taken.
 type ForgetRequested struct {
 	At store.Moment `cbor:"1,keyasint,omitempty"`
 	// Key or ID name a message: all copies of it that have the ID.
@@ -236,13 +236,14 @@ func (g *forgetting) forgetHistory() {
 		}
 	}
 	for _, k := range st.Messages.Keys() {
-		// One without a Message-ID was counted all the same.
-		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) && m.ID == 0 && !m.Own && !g.f.People.Doubtful(&m) {
+		if !g.message(store.MessageKey([]byte(k))) {
+			continue
+		}
+		m, _ := st.Messages.Get(k)
+		if m.ID == 0 && !m.Own && !g.f.People.Doubtful(&m) { // it was counted all the same
 			g.forgetOf(m.Sender, false)
 		}
-		if m, _ := st.Messages.Get(k); g.message(store.MessageKey([]byte(k))) {
-			g.f.Unhandle(&m)
-		}
+		g.f.Unhandle(&m)
 	}
 	g.settleThreads(threads)
 	for _, k := range g.senders {

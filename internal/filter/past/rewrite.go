@@ -70,7 +70,8 @@ type Rewritten struct {
 // the states that an earlier entry could be replayed from would have to know what
 // they take away.
 type RewriteRequest interface {
-	// plan notes in w what is asked for, and returns which lessons go.
+	// plan notes in w what is asked for, and returns which lessons go. It is called after Past.Base,
+	// and what it returns for each of Past.Lessons, in order.
 	plan(w *rewriting) (goes func(*store.Lesson) bool, err error)
 }
 
@@ -141,11 +142,12 @@ type rewriting struct {
 
 func plan(f *filter.Filter, e RewriteRequest, p Past) (*rewriting, error) {
 	w := &rewriting{f: f, st: f.State(), past: p}
-	goes, err := e.plan(w)
-	if err != nil {
+	var err error
+	if w.base, err = p.Base(); err != nil {
 		return w, err
 	}
-	if w.base, err = p.Base(); err != nil {
+	goes, err := e.plan(w)
+	if err != nil {
 		return w, err
 	}
 	touched := false // what the learner of now has learnt

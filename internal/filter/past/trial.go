@@ -89,7 +89,7 @@ func (r *Rerun) Try(o filter.Options, prior *store.PackedVector) (*Trial, error)
 	}
 	st := r.rec.State().Scratch()
 	t := &Trial{opts: o, rec: r.rec, primed: prior != nil, judged: map[store.MessageKey]verdict{}, deferred: map[store.MessageKey]store.Lesson{}}
-	begun := st.Account.Important+st.Account.Ordinary > 0
+	begun := filter.HasLearnt(st)
 	switch {
 	case prior != nil && begun:
 		return nil, ErrPriorLate
@@ -281,7 +281,7 @@ func (t *Trial) Ruled(rules *filter.RuleSet) {
 
 // Primed implements filter.Follower.
 func (t *Trial) Primed(prior store.PackedVector) {
-	if st := t.l.State(); t.primed || st.Account.Important+st.Account.Ordinary > 0 || bytes.Equal(prior, filter.PriorOf(st)) {
+	if st := t.l.State(); t.primed || filter.HasLearnt(st) || bytes.Equal(prior, filter.PriorOf(st)) {
 		return
 	}
 	t.do(func(*store.Account) error {
