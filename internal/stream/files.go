@@ -222,7 +222,7 @@ func (f *Files) Find(account string) (*boltfile.Store, error) {
 // Begin makes a file for a partition, in the place of the one that it may have: begin gets it
 // empty. On an error there is what there was.
 func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	if err := boltfile.MakeDir(f.dir); err != nil {
 		return err
 	}
 	path := f.path(p)
@@ -243,7 +243,7 @@ func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) erro
 	if err := os.Rename(draft, path); err != nil {
 		return err
 	}
-	if err := f.sync(); err != nil {
+	if err := boltfile.SyncDir(f.dir); err != nil {
 		return err
 	}
 	return f.openOne(p, path, f.o)
@@ -262,12 +262,9 @@ func (f *Files) let(p store.Partition) error {
 	return s.Close()
 }
 
-// Drop deletes the file of a partition, if it has one.
+// Drop deletes the file of a partition.
 func (f *Files) Drop(p store.Partition) error {
-	if err := errors.Join(f.let(p), boltfile.Remove(f.path(p))); err != nil {
-		return err
-	}
-	return f.sync()
+	return errors.Join(f.let(p), boltfile.Remove(f.path(p)), boltfile.SyncDir(f.dir))
 }
 
 // SetAside renames the file of a partition, which turned out to be damaged, and returns its new
