@@ -296,21 +296,15 @@ func (f *Files) scrub(ctx context.Context) (err error) {
 	return err
 }
 
-// Damaged returns the damaged files of a partition that were set aside, for as long as they lie
+// Damaged returns the damaged files that were set aside, by partition, for as long as they lie
 // there.
-func (f *Files) Damaged(p store.Partition) []string {
-	all, _ := boltfile.Beside(f.path(p), boltfile.DamagedInfix)
+func (f *Files) Damaged() map[store.Partition][]string {
+	entries, _ := os.ReadDir(f.dir)
+	all := map[store.Partition][]string{}
+	for _, e := range entries {
+		if p, rest, ok := partitionIn(e.Name()); ok && strings.HasPrefix(rest, boltfile.DamagedInfix) {
+			all[p] = append(all[p], filepath.Join(f.dir, e.Name()))
+		}
+	}
 	return all
-}
-
-// sync makes the names in the directory durable.
-func (f *Files) sync() error {
-	d, err := os.Open(f.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -33,7 +33,7 @@ func (p *partition) mend(ctx context.Context, cause error) error {
 // setAside sets the partition's damaged file aside. Then the partition begins as on an empty disk:
 // from its newest snapshot, or from the start of its log, or it stops.
 func (p *partition) setAside(ctx context.Context, cause error) error {
-	if all := p.e.o.Files.Damaged(p.id); len(all) >= mostDamaged {
+	if all := p.e.o.Files.Damaged()[p.id]; len(all) >= mostDamaged {
 		return fmt.Errorf("%w. There are %d files of the partition that were damaged before: look at the disk, delete them, then start hinged again: %s", cause, len(all), strings.Join(all, ", "))
 	}
 	p.state.anew()
