@@ -89,7 +89,14 @@ func openFiles(storePath string, o boltfile.Options, readOnly bool) (*Files, err
 	var group errgroup.Group
 	group.SetLimit(openAtOnce)
 	for p, name := range all {
-		group.Go(func() error { return f.openOne(p, filepath.Join(f.dir, name), o) })
+		group.Go(func() error {
+			err := f.openOne(p, filepath.Join(f.dir, name), o)
+			if errors.Is(err, store.ErrDamaged) {
+				f.broke(p, err)
+				return nil
+			}
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -142,18 +149,21 @@ func (f *Files) openOne(p store.Partition, path string, o boltfile.Options) erro
 		open = func() (*boltfile.Store, error) { return boltfile.OpenReadOnly(path, o) }
 	}
 	s, err := open()
+	if err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case errors.Is(err, store.ErrDamaged):
-		f.broken[p] = err
-		f.log.Error("the file of a partition can't be used; the partition begins as on an empty disk", "partition", p, "error", err)
-	case err != nil:
-		return err
-	default:
-		f.open[p] = s
-	}
+	f.open[p] = s
 	return nil
+}
+
+// broke notes that the file of a partition could not be opened, and why.
+func (f *Files) broke(p store.Partition, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken[p] = why
+	f.log.Error("the file of a partition can't be used; the partition begins as on an empty disk", "partition", p, "error", why)
 }
 
 // Close closes all files.
@@ -220,7 +230,8 @@ func (f *Files) Find(account string) (*boltfile.Store, error) {
 }
 
 // Begin makes a file for a partition, in the place of the one that it may have: begin gets it
-// empty. On an error there is what there was.
+// empty. On an error of begin there is what there was. ErrDamaged if the new file can't be read
+// again: it was set aside, and the partition has no file.
 func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) error {
 	if err := boltfile.MakeDir(f.dir); err != nil {
 		return err
@@ -237,7 +248,7 @@ func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) erro
 	if err := errors.Join(begin(s), s.Close()); err != nil {
 		return errors.Join(err, boltfile.Remove(draft))
 	}
-	if err := f.let(p); err != nil {
+	if err := f.let(p); err != nil { // first: a Compact of the old file would rename over the new one
 		return err
 	}
 	if err := os.Rename(draft, path); err != nil {

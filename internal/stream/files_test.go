@@ -183,6 +183,27 @@ func TestADamagedFileIsSetAsideAlone(t *testing.T) {
 	}
 }
 
+// A disk may give back something else than it got, also of a file that was written just now.
+func TestABegunFileThatIsDamagedIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	p := partitionOf(1)
+	f := openedFiles(t, path, boltfile.Options{NoSync: true})
+	began(t, f, p)
+	opened := 0
+	f.o.Hooks.Step = func(step string) error {
+		if step == "create" {
+			if opened++; opened == 2 { // the first one is the draft
+				garble(t, f.path(p))
+			}
+		}
+		return nil
+	}
+	err := f.Begin(p, func(s *boltfile.Store) error { return s.BeginPartition(p, store.LogPosition{Next: 77, Partitions: 8}) })
+	if !errors.Is(err, store.ErrDamaged) || f.Of(p) != nil || len(f.Damaged()[p]) != 1 {
+		t.Errorf("Begin: %v; the partition has the file %v, and %q lie there", err, f.Of(p), f.Damaged()[p])
+	}
+}
+
 // Topics may have any of the characters that Kafka allows.
 func TestFilesOfTopicsWithStrangeNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
