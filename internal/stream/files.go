@@ -186,12 +186,19 @@ func (f *Files) Of(p store.Partition) *boltfile.Store {
 
 // All returns all files, by topic and number.
 func (f *Files) All() (all []*boltfile.Store) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range slices.SortedFunc(maps.Keys(f.open), store.Partition.Compare) {
-		all = append(all, f.open[p])
+	for _, p := range f.partitions() {
+		if s := f.Of(p); s != nil {
+			all = append(all, s)
+		}
 	}
 	return all
+}
+
+// partitions returns those that have a file, by topic and number.
+func (f *Files) partitions() []store.Partition {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(f.open), store.Partition.Compare)
 }
 
 // And returns the file of the store itself, and then all files.
