@@ -91,7 +91,7 @@ func (p *partition) known(before []*partition) {
 func (p *partition) run(ctx context.Context, readAhead int64) {
 	for {
 		err := p.work(ctx, readAhead)
-		for ctx.Err() == nil && p.mendable(err) {
+		for ctx.Err() == nil && broken(err) {
 			if err = p.mend(ctx, err); err != nil {
 				break
 			}
