@@ -259,11 +259,11 @@ func (h *StoreHost) writeTo() error {
 		if err != nil {
 			return err
 		}
-		h.store = s
-		if h.files, err = stream.OpenFiles(h.path, h.options); err != nil {
-			return err
+		files, err := stream.OpenFiles(h.path, h.options)
+		if err != nil {
+			return errors.Join(err, s.Close())
 		}
-		h.writable = true
+		h.store, h.files, h.writable = s, files, true
 	}
 	return nil
 }
