@@ -88,3 +88,18 @@ func (p patient) Read(b []byte) (int, error) {
 	}
 	return p.r.Read(b)
 }
+
+// PatientWriter returns a writer to w that ends writing when ctx is done.
+func PatientWriter(ctx context.Context, w io.Writer) io.Writer { return patientWriter{ctx, w} }
+
+type patientWriter struct {
+	ctx context.Context // of one copy
+	w   io.Writer
+}
+
+func (p patientWriter) Write(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.w.Write(b)
+}
