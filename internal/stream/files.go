@@ -85,7 +85,7 @@ func openFiles(storePath string, o boltfile.Options, readOnly bool) (*Files, err
 			size += info.Size()
 		}
 	}
-	o.Unread = o.Unread || size > readWhole // together they would take long; Check reads them later
+	o.Unread = o.Unread || size > readWhole // together they would take long; what is read of them later is checked then
 	var group errgroup.Group
 	group.SetLimit(openAtOnce)
 	for p, name := range all {

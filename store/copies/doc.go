@@ -23,7 +23,7 @@ import (
 
 // Source gives copies of committed state.
 type Source interface {
-	// Backup writes the whole store to w.
+	// Backup writes the store to w, without the accounts of partitions.
 	Backup(ctx context.Context, w io.Writer) error
 	// Export writes one account to w; "" means the only one.
 	Export(ctx context.Context, account string, w io.Writer) error
