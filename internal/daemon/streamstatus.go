@@ -50,7 +50,7 @@ func (d *Daemon) streamStatus(ctx context.Context, s *desk.Status) error {
 
 // storedStream is what a store alone tells of a stream; nil: nothing.
 func storedStream(files *stream.Files) (*stream.Status, error) {
-	all, broken := files.All(), files.Broken()
+	all, broken, damaged := files.All(), files.Broken(), files.Damaged()
 	if len(all)+len(broken) == 0 {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func storedStream(files *stream.Files) (*stream.Status, error) {
 			return nil, err
 		}
 		out.Topic, out.Accounts = info.Partition.Topic, out.Accounts+len(names)
-		out.Partitions = append(out.Partitions, stream.Stored(&info, files.Damaged(info.Partition)))
+		out.Partitions = append(out.Partitions, stream.Stored(&info, damaged[info.Partition]))
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(broken), store.Partition.Compare) {
 		out.Topic = id.Topic

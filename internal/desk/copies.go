@@ -14,7 +14,10 @@ import (
 // Backup writes a copy of the store, as of the last commit, without the files of partitions: the
 // snapshots topic has what these have.
 var Backup = Copy{"backup", func(ctx context.Context, h Host, _ string, w io.Writer) error {
-	return h.Store(false, func(s *boltfile.Store, _ *stream.Files) error { _, err := s.Backup(watchful{ctx, w}); return err })
+	return h.Store(false, func(s *boltfile.Store, _ *stream.Files) error {
+		_, err := s.Backup(copies.PatientWriter(ctx, w))
+		return err
+	})
 }}
 
 // Export writes an account of the store, whether or not it is configured; see
@@ -36,20 +39,7 @@ var Export = Copy{"export", func(ctx context.Context, h Host, account string, w 
 		if err != nil {
 			return err
 		}
-		_, err = copies.WriteExport(in[account], account, watchful{ctx, w})
+		_, err = copies.WriteExport(in[account], account, copies.PatientWriter(ctx, w))
 		return err
 	})
 }}
-
-// watchful ends writing when ctx is done.
-type watchful struct {
-	ctx context.Context // of one copy
-	w   io.Writer
-}
-
-func (w watchful) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.w.Write(p)
-}

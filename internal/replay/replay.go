@@ -35,7 +35,7 @@ const (
 // Options of Run.
 type Options struct {
 	Broker stream.Broker // required; nothing is produced through it
-	// Engine is as the daemon has it; Broker and Store of it are not used.
+	// Engine is as the daemon has it; Broker and Files of it are not used.
 	Engine stream.Options
 	Into   string           // the new store; neither it nor the directory of its partitions is there yet
 	Store  boltfile.Options // of it

@@ -217,8 +217,8 @@ func (c *Checker) store(ctx context.Context) {
 		lost, err = c.positions()
 		err = errors.Join(err, s.Close())
 		c.add(OK, "", "store", "", "%s opens, and no daemon runs", c.StorePath)
-		for _, problem := range lost {
-			c.add(Warn, "", "store", "hinged run begins with the partition as on an empty disk: from its newest snapshot", "the file of a partition can't be used: %v", problem)
+		for _, p := range slices.SortedFunc(maps.Keys(lost), store.Partition.Compare) {
+			c.add(Warn, "", "store", "hinged run begins with the partition as on an empty disk: from its newest snapshot", "the file of a partition can't be used: %v", lost[p])
 		}
 		if err != nil {
 			c.add(Fail, "", "store", "look at the disk", "%v", err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -50,12 +51,7 @@ func (p *partition) answers(ctx context.Context) bool {
 func (e *Engine) owns(p *partition) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, o := range e.ours {
-		if o == p {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.ours, p)
 }
 
 // waits reports whether the writer can't be expected to answer.

@@ -40,13 +40,15 @@ func (e *Engine) tryDropDeparted(ctx context.Context, g kafka.Generation) error 
 // eachDeparted visits the partitions of the input that have a file here and that another process has,
 // with the id that the topic has now, until visit fails.
 func (e *Engine) eachDeparted(ctx context.Context, g kafka.Generation, visit func(store.Partition, *boltfile.PartitionInfo, kafka.TopicID) error) error {
-	for _, s := range e.o.Files.All() {
-		info, err := s.PartitionInfo()
+	for _, id := range e.o.Files.partitions() {
+		if id.Topic != e.o.Topics.Input || slices.Contains(g.Partitions, id.Number) {
+			continue
+		}
+		info, ok, err := e.o.Files.info(id)
 		if err != nil {
 			return err
 		}
-		id := info.Partition
-		if id.Topic != e.o.Topics.Input || slices.Contains(g.Partitions, id.Number) {
+		if !ok {
 			continue
 		}
 		topic, err := e.o.Broker.TopicID(ctx, id.Topic)

@@ -35,5 +35,5 @@
 // # What it leaves to others
 //
 // What records look like and how to reach a broker (package kafka), the layout of
-// the file (package store), what an event does to an account (package filter).
+// the file (package boltfile), what an event does to an account (package filter).
 package stream

@@ -85,11 +85,18 @@ func openFiles(storePath string, o boltfile.Options, readOnly bool) (*Files, err
 			size += info.Size()
 		}
 	}
-	o.Unread = o.Unread || size > readWhole // together they would take long; Check reads them later
+	o.Unread = o.Unread || size > readWhole // together they would take long; what is read of them later is checked then
 	var group errgroup.Group
 	group.SetLimit(openAtOnce)
 	for p, name := range all {
-		group.Go(func() error { return f.openOne(p, filepath.Join(f.dir, name), o) })
+		group.Go(func() error {
+			err := f.openOne(p, filepath.Join(f.dir, name), o)
+			if errors.Is(err, store.ErrDamaged) {
+				f.broke(p, err)
+				return nil
+			}
+			return err
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -142,18 +149,21 @@ func (f *Files) openOne(p store.Partition, path string, o boltfile.Options) erro
 		open = func() (*boltfile.Store, error) { return boltfile.OpenReadOnly(path, o) }
 	}
 	s, err := open()
+	if err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case errors.Is(err, store.ErrDamaged):
-		f.broken[p] = err
-		f.log.Error("the file of a partition can't be used; the partition begins as on an empty disk", "partition", p, "error", err)
-	case err != nil:
-		return err
-	default:
-		f.open[p] = s
-	}
+	f.open[p] = s
 	return nil
+}
+
+// broke notes that the file of a partition could not be opened, and why.
+func (f *Files) broke(p store.Partition, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken[p] = why
+	f.log.Error("the file of a partition can't be used; the partition begins as on an empty disk", "partition", p, "error", why)
 }
 
 // Close closes all files.
@@ -176,12 +186,19 @@ func (f *Files) Of(p store.Partition) *boltfile.Store {
 
 // All returns all files, by topic and number.
 func (f *Files) All() (all []*boltfile.Store) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range slices.SortedFunc(maps.Keys(f.open), store.Partition.Compare) {
-		all = append(all, f.open[p])
+	for _, p := range f.partitions() {
+		if s := f.Of(p); s != nil {
+			all = append(all, s)
+		}
 	}
 	return all
+}
+
+// partitions returns those that have a file, by topic and number.
+func (f *Files) partitions() []store.Partition {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(f.open), store.Partition.Compare)
 }
 
 // And returns the file of the store itself, and then all files.
@@ -220,9 +237,10 @@ func (f *Files) Find(account string) (*boltfile.Store, error) {
 }
 
 // Begin makes a file for a partition, in the place of the one that it may have: begin gets it
-// empty. On an error there is what there was.
+// empty. On an error of begin there is what there was. ErrDamaged if the new file can't be read
+// again: it was set aside, and the partition has no file.
 func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	if err := boltfile.MakeDir(f.dir); err != nil {
 		return err
 	}
 	path := f.path(p)
@@ -237,13 +255,13 @@ func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) erro
 	if err := errors.Join(begin(s), s.Close()); err != nil {
 		return errors.Join(err, boltfile.Remove(draft))
 	}
-	if err := f.let(p); err != nil {
+	if err := f.let(p); err != nil { // first: a Compact of the old file would rename over the new one
 		return err
 	}
 	if err := os.Rename(draft, path); err != nil {
 		return err
 	}
-	if err := f.sync(); err != nil {
+	if err := boltfile.SyncDir(f.dir); err != nil {
 		return err
 	}
 	return f.openOne(p, path, f.o)
@@ -262,12 +280,9 @@ func (f *Files) let(p store.Partition) error {
 	return s.Close()
 }
 
-// Drop deletes the file of a partition, if it has one.
+// Drop deletes the file of a partition.
 func (f *Files) Drop(p store.Partition) error {
-	if err := errors.Join(f.let(p), boltfile.Remove(f.path(p))); err != nil {
-		return err
-	}
-	return f.sync()
+	return errors.Join(f.let(p), boltfile.Remove(f.path(p)), boltfile.SyncDir(f.dir))
 }
 
 // SetAside renames the file of a partition, which turned out to be damaged, and returns its new
@@ -299,21 +314,15 @@ func (f *Files) scrub(ctx context.Context) (err error) {
 	return err
 }
 
-// Damaged returns the damaged files of a partition that were set aside, for as long as they lie
+// Damaged returns the damaged files that were set aside, by partition, for as long as they lie
 // there.
-func (f *Files) Damaged(p store.Partition) []string {
-	all, _ := boltfile.Beside(f.path(p), boltfile.DamagedInfix)
+func (f *Files) Damaged() map[store.Partition][]string {
+	entries, _ := os.ReadDir(f.dir)
+	all := map[store.Partition][]string{}
+	for _, e := range entries {
+		if p, rest, ok := partitionIn(e.Name()); ok && strings.HasPrefix(rest, boltfile.DamagedInfix) {
+			all[p] = append(all[p], filepath.Join(f.dir, e.Name()))
+		}
+	}
 	return all
-}
-
-// sync makes the names in the directory durable.
-func (f *Files) sync() error {
-	d, err := os.Open(f.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -164,15 +164,15 @@ func TestADamagedFileIsSetAsideAlone(t *testing.T) {
 	if err != nil || !errors.Is(read.Broken()[partitionOf(1)], store.ErrDamaged) || read.Of(partitionOf(0)) == nil {
 		t.Fatalf("for reading: %v, broken are %v", err, read.Broken())
 	}
-	if err := read.Close(); err != nil || len(read.Damaged(partitionOf(1))) > 0 {
-		t.Errorf("who reads has moved it: %q, %v", read.Damaged(partitionOf(1)), err)
+	if err := read.Close(); err != nil || len(read.Damaged()[partitionOf(1)]) > 0 {
+		t.Errorf("who reads has moved it: %q, %v", read.Damaged()[partitionOf(1)], err)
 	}
 	f = openedFiles(t, path, boltfile.Options{NoSync: true})
 	if why := f.Broken()[partitionOf(1)]; !errors.Is(why, store.ErrDamaged) || !strings.Contains(why.Error(), file+".damaged-1") {
 		t.Errorf("broken are %v", f.Broken())
 	}
-	if f.of(0) == nil || f.of(1) != nil || !slices.Equal(f.Damaged(partitionOf(1)), []string{file + ".damaged-1"}) {
-		t.Errorf("damaged files are %q", f.Damaged(partitionOf(1)))
+	if f.of(0) == nil || f.of(1) != nil || !slices.Equal(f.Damaged()[partitionOf(1)], []string{file + ".damaged-1"}) {
+		t.Errorf("damaged files are %q", f.Damaged()[partitionOf(1)])
 	}
 	began(t, f, partitionOf(1))
 	if aside, err := f.SetAside(partitionOf(1)); err != nil || aside != file+".damaged-2" || f.of(1) != nil || len(f.Broken()) > 0 {
@@ -180,6 +180,27 @@ func TestADamagedFileIsSetAsideAlone(t *testing.T) {
 	}
 	if aside, err := f.SetAside(partitionOf(1)); err != nil || aside != "" {
 		t.Errorf("once more: %q, %v", aside, err)
+	}
+}
+
+// A disk may give back something else than it got, also of a file that was written just now.
+func TestABegunFileThatIsDamagedIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	p := partitionOf(1)
+	f := openedFiles(t, path, boltfile.Options{NoSync: true})
+	began(t, f, p)
+	opened := 0
+	f.o.Hooks.Step = func(step string) error {
+		if step == "create" {
+			if opened++; opened == 2 { // the first one is the draft
+				garble(t, f.path(p))
+			}
+		}
+		return nil
+	}
+	err := f.Begin(p, func(s *boltfile.Store) error { return s.BeginPartition(p, store.LogPosition{Next: 77, Partitions: 8}) })
+	if !errors.Is(err, store.ErrDamaged) || f.Of(p) != nil || len(f.Damaged()[p]) != 1 {
+		t.Errorf("Begin: %v; the partition has the file %v, and %q lie there", err, f.Of(p), f.Damaged()[p])
 	}
 }
 

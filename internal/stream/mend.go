@@ -15,16 +15,10 @@ import (
 // more. More than that is the disk's fault.
 const mostDamaged = 3
 
-// damaged reports whether an error says that the partition's own file is damaged.
-func (p *partition) damaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
-
-// mendable reports whether a partition that ended with an error may be able to go on by itself.
-func (p *partition) mendable(err error) bool { return lost(err) || p.damaged(err) }
-
-// mend makes it possible to begin again after an error for which mendable is true; otherwise it
+// mend makes it possible to begin again after an error for which broken is true; otherwise it
 // says why the partition must stop. It tries until it can tell.
 func (p *partition) mend(ctx context.Context, cause error) error {
-	if p.damaged(cause) {
+	if errors.Is(cause, store.ErrDamaged) {
 		return p.setAside(ctx, cause)
 	}
 	return p.beginAnew(ctx, cause)
@@ -33,7 +27,7 @@ func (p *partition) mend(ctx context.Context, cause error) error {
 // setAside sets the partition's damaged file aside. Then the partition begins as on an empty disk:
 // from its newest snapshot, or from the start of its log, or it stops.
 func (p *partition) setAside(ctx context.Context, cause error) error {
-	if all := p.e.o.Files.Damaged(p.id); len(all) >= mostDamaged {
+	if all := p.e.o.Files.Damaged()[p.id]; len(all) >= mostDamaged {
 		return fmt.Errorf("%w. There are %d files of the partition that were damaged before: look at the disk, delete them, then start hinged again: %s", cause, len(all), strings.Join(all, ", "))
 	}
 	p.state.anew()

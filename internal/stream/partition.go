@@ -91,7 +91,7 @@ func (p *partition) known(before []*partition) {
 func (p *partition) run(ctx context.Context, readAhead int64) {
 	for {
 		err := p.work(ctx, readAhead)
-		for ctx.Err() == nil && p.mendable(err) {
+		for ctx.Err() == nil && broken(err) {
 			if err = p.mend(ctx, err); err != nil {
 				break
 			}
@@ -115,11 +115,12 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	if err != nil {
 		return err
 	}
-	info, err := p.file().PartitionInfo()
+	f := p.file()
+	info, err := f.PartitionInfo()
 	if err != nil {
 		return err
 	}
-	p.state.restoring(p.pending.set(info.Pending))
+	p.state.restoring(p.pending.set(f, info.Pending))
 	p.state.began(&info.LogPosition)
 	p.purge.Store(info.Forgot)
 	p.era, p.cuts = info.Era, info.Cuts

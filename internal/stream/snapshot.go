@@ -5,11 +5,13 @@ package stream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/snapshot"
 )
 
@@ -55,7 +57,7 @@ func (p *partition) keep(ctx context.Context, began int64) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if p.damaged(err) {
+		if errors.Is(err, store.ErrDamaged) {
 			return err
 		}
 		if err != nil {

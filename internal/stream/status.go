@@ -310,10 +310,10 @@ func (e *Engine) Status() Status {
 	maps.Copy(s.DeadLetters, e.counts.DeadLetters)
 	ours := e.ours
 	e.mu.Unlock()
-	now := e.o.Now()
+	now, damaged := e.o.Now(), e.o.Files.Damaged()
 	for _, p := range ours {
 		one := p.state.get(now)
-		one.damaged(e.o.Files.Damaged(p.id))
+		one.damaged(damaged[p.id])
 		s.Partitions = append(s.Partitions, one)
 	}
 	s.total()

@@ -20,6 +20,7 @@ import (
 // use.
 type pending struct {
 	mu    sync.Mutex
+	in    *boltfile.Store // that is to take them over
 	names map[string]struct{}
 	busy  map[string]chan struct{} // accounts that are being fetched; closed when that has ended
 }
@@ -53,9 +54,10 @@ func (p *pending) claim(ctx context.Context, account string) (release func(), er
 	}
 }
 
-func (p *pending) set(names []string) int {
+func (p *pending) set(in *boltfile.Store, names []string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.in = in
 	p.names = make(map[string]struct{}, len(names))
 	for _, name := range names {
 		p.names[name] = struct{}{}
@@ -67,7 +69,7 @@ func (p *pending) set(names []string) int {
 func (p *pending) take(b *pending) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p.names = maps.Clone(b.names)
+	p.in, p.names = b.in, maps.Clone(b.names)
 }
 
 // has reports whether an account is still to be taken over.
@@ -78,11 +80,14 @@ func (p *pending) has(account string) bool {
 	return waits
 }
 
-// arrived notes that an account has come in, and returns how many are left.
-func (p *pending) arrived(account string) int {
+// arrived notes that an account has come into a file, and returns how many are left. It means
+// nothing if the partition has begun anew meanwhile, with another file.
+func (p *pending) arrived(in *boltfile.Store, account string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.names, account)
+	if in == p.in {
+		delete(p.names, account)
+	}
 	return len(p.names)
 }
 
@@ -134,7 +139,8 @@ func (p *partition) restore(ctx context.Context, s *situation) (int64, error) {
 }
 
 // fetch takes over an account, if that has not happened yet. It tries until it succeeds or ctx is
-// done; ErrGone, store.ErrChunk or store.ErrDamaged if it never can.
+// done; ErrGone, store.ErrChunk or store.ErrDamaged if it never can, store.ErrClosed if the
+// partition is just being begun.
 func (p *partition) fetch(ctx context.Context, account string) error {
 	if !p.pending.has(account) {
 		return nil
@@ -152,12 +158,12 @@ func (p *partition) fetch(ctx context.Context, account string) error {
 	for n := 1; ; n++ {
 		f := p.file()
 		if f == nil {
-			return store.ErrNotFound
+			return store.ErrClosed // it is just being begun
 		}
 		err := snapshot.Restore(f, account, func(id snapshot.ChunkID) ([]byte, error) { return p.vault.get(ctx, id) })
 		switch {
 		case err == nil:
-			left := p.pending.arrived(account)
+			left := p.pending.arrived(f, account)
 			p.state.restoring(left)
 			if left == 0 {
 				p.vault.letGo()

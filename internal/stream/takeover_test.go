@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
 )
 
@@ -420,7 +421,7 @@ func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
 
 func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
 	var p pending
-	p.set([]string{"ann"})
+	p.set(nil, []string{"ann"})
 	release, err := p.claim(t.Context(), "ann")
 	if err != nil {
 		t.Fatal(err)
@@ -446,5 +447,18 @@ func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
 	release()
 	if err := <-got; err != nil {
 		t.Error(err)
+	}
+}
+
+// A request may bring an account into the file that a partition had before it began anew.
+func TestAnAccountIsStillToComeIntoTheFileOfAPartitionThatBeganAnew(t *testing.T) {
+	var p pending
+	before, now := new(boltfile.Store), new(boltfile.Store)
+	p.set(now, []string{"ann", "ben"})
+	if left := p.arrived(before, "ann"); left != 2 || !p.has("ann") {
+		t.Errorf("it came into the file before, and %d are left", left)
+	}
+	if left := p.arrived(now, "ann"); left != 1 || p.has("ann") {
+		t.Errorf("it came into the file, and %d are left", left)
 	}
 }

@@ -35,8 +35,8 @@ func (e *Engine) Accounts() ([]string, error) {
 			continue // it is just being begun
 		}
 		some, err := f.Accounts()
-		if p.damaged(err) {
-			continue // its status says so
+		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrClosed) {
+			continue // its status says so, or it is just being begun
 		}
 		if err != nil {
 			return nil, err
@@ -55,24 +55,33 @@ func (e *Engine) View(ctx context.Context, account string) (*boltfile.Store, *fi
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := p.fetch(ctx, account); err != nil {
-		return nil, nil, fmt.Errorf("account %s: %w", account, err)
-	}
-	f := p.file()
-	if f == nil {
-		return nil, nil, fmt.Errorf("account %s: %w", account, ErrElsewhere)
-	}
-	w, err := writer.Open(f, account)
-	if errors.Is(err, store.ErrClosed) {
+	s, f, err := p.view(ctx, account)
+	if errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrPending) {
 		err = ErrElsewhere // the partition begins again just now
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("account %s: %w", account, err)
 	}
-	if len(w.Filter().State().Account.Options) == 0 {
-		return nil, nil, fmt.Errorf("account %s: %w", account, store.ErrNotFound)
+	return s, f, nil
+}
+
+// view is View. ErrClosed or ErrPending if the partition is just being begun.
+func (p *partition) view(ctx context.Context, account string) (*boltfile.Store, *filter.Filter, error) {
+	if err := p.fetch(ctx, account); err != nil {
+		return nil, nil, err
 	}
-	return f, w.Filter(), nil
+	s := p.file()
+	if s == nil {
+		return nil, nil, store.ErrClosed
+	}
+	w, err := writer.Open(s, account)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(w.Filter().State().Account.Options) == 0 {
+		return nil, nil, store.ErrNotFound
+	}
+	return s, w.Filter(), nil
 }
 
 // owner returns the partition of ours to which an account belongs.

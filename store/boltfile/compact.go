@@ -86,7 +86,7 @@ func (f *file) place(next *bolt.DB, draft string) (placed bool, err error) {
 	}
 	old := f.db
 	f.db = next
-	return true, errors.Join(syncDir(filepath.Dir(f.path)), old.Close())
+	return true, errors.Join(SyncDir(filepath.Dir(f.path)), old.Close())
 }
 
 // compactInto writes all that the store holds to a new file at path, and

@@ -236,16 +236,7 @@ func create(path string, o Options) (err error) {
 		return err
 	}
 	warnOfDamaged(path, o)
-	return syncDir(dir)
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return SyncDir(dir)
 }
 
 // openChecked opens the file at path and reports the first thing wrong with it. A file that is
@@ -333,7 +324,7 @@ func moveAside(path string, o Options) (aside string, err error) {
 	if err := removeIfThere(path + suspicion); err != nil { // not before: a file that stays is to be read whole
 		return "", err
 	}
-	return aside, syncDir(filepath.Dir(path))
+	return aside, SyncDir(filepath.Dir(path))
 }
 
 // freeName returns prefix<n> with the first n from 1 for which there is no file.

@@ -76,3 +76,31 @@ func TestWhatRootDoesLeavesTheStoreToItsOwner(t *testing.T) {
 		}
 	}
 }
+
+// The directory of the files of partitions, which lies beside the store, is the owner's, too.
+func TestADirectoryThatRootMakesIsTheOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	const uid, gid = 4711, 4712
+	state := filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(state, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(state, "hinged.db.partitions")
+	for _, when := range []string{"made", "there already"} {
+		if err := MakeDir(dir); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := info.Sys().(*syscall.Stat_t); s.Uid != uid || s.Gid != gid || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s it belongs to %d:%d with mode %v", when, s.Uid, s.Gid, info.Mode())
+		}
+	}
+}

@@ -48,3 +48,22 @@ func Copies(path string) (paths []string, err error) {
 func Remove(path string) error {
 	return errors.Join(removeIfThere(path), removeIfThere(path+suspicion))
 }
+
+// MakeDir makes a directory beside the store, unless it is there, for the owner of the one that
+// both are in. Its name is on the disk then.
+func MakeDir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	above := filepath.Dir(dir)
+	return errors.Join(giveTo(dir, above), SyncDir(above))
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -71,7 +71,7 @@ func Replace(path, fresh string, o Options) (aside string, err error) {
 	if err := placeOver(path, fresh, o); err != nil {
 		return "", errors.Join(err, os.Remove(aside))
 	}
-	return aside, syncDir(filepath.Dir(path))
+	return aside, SyncDir(filepath.Dir(path))
 }
 
 // placeFirst puts the store at fresh at path, where there is none.
@@ -91,7 +91,7 @@ func placeFirst(path, fresh string, o Options) error {
 		return err
 	}
 	// It is there, and is to stay, also if its other name does.
-	return errors.Join(removeIfThere(fresh), syncDir(filepath.Dir(path)))
+	return errors.Join(removeIfThere(fresh), SyncDir(filepath.Dir(path)))
 }
 
 // placeOver puts the store at fresh in the place of the one at path.

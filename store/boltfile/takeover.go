@@ -125,7 +125,7 @@ type Incoming struct {
 	staged bool // some of it is in arrivingBucket
 }
 
-// TakeOver brings in an account that BeginPartition noted. It does nothing if that has happened
+// TakeOver brings in an account that BeginTakeOver noted. It does nothing if that has happened
 // already. bring adds to its argument what AccountView.Each gave elsewhere. All of it counts at
 // once, or nothing does: it may be interrupted at any point and called again, but not twice at a
 // time for one account. ErrNotFound if there is no such account, ErrChunk if what was brought

@@ -23,7 +23,7 @@ import (
 
 // Source gives copies of committed state.
 type Source interface {
-	// Backup writes the whole store to w.
+	// Backup writes the store to w, without the accounts of partitions.
 	Backup(ctx context.Context, w io.Writer) error
 	// Export writes one account to w; "" means the only one.
 	Export(ctx context.Context, account string, w io.Writer) error
@@ -87,4 +87,19 @@ func (p patient) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return p.r.Read(b)
+}
+
+// PatientWriter returns a writer to w that ends writing when ctx is done.
+func PatientWriter(ctx context.Context, w io.Writer) io.Writer { return patientWriter{ctx, w} }
+
+type patientWriter struct {
+	ctx context.Context // of one copy
+	w   io.Writer
+}
+
+func (p patientWriter) Write(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.w.Write(b)
 }

@@ -51,7 +51,7 @@ func (d *draft) keep(target string, force bool) error {
 		// A link does not replace what came up meanwhile.
 		switch err := os.Link(d.Name(), target); {
 		case err == nil:
-			return syncDir(target) // drop takes the other name away
+			return boltfile.SyncDir(filepath.Dir(target)) // drop takes the other name away
 		case errors.Is(err, fs.ErrExist):
 			return exists(target)
 		case !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported):
@@ -62,19 +62,10 @@ func (d *draft) keep(target string, force bool) error {
 		return err
 	}
 	d.kept = true
-	return syncDir(target)
+	return boltfile.SyncDir(filepath.Dir(target))
 }
 
 func exists(target string) error { return fmt.Errorf("%w: %s", ErrExists, target) }
-
-// syncDir makes the name of a file durable.
-func syncDir(file string) error {
-	d, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
 
 // mayWrite refuses, before any work is done, a target that keep would refuse:
 // a file that is there, and whatever is no file, and with or without force the

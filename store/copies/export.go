@@ -48,8 +48,8 @@ type ExportHeader struct {
 // WriteExport writes everything of one account of s to w, as of its last commit, while
 // others go on committing: its state and weights, the journal and the lessons as
 // far as they are kept, the features, the ledger. ErrNotFound if there is no
-// such account, ErrPending if its logs have not come in yet. The account is first copied to a file beside the store, so that
-// a slow w keeps nothing waiting.
+// such account, ErrPending if it is still to be taken over. The account is first copied to a file
+// beside the store, so that a slow w keeps nothing waiting.
 func WriteExport(s *boltfile.Store, account string, w io.Writer) (h ExportHeader, err error) {
 	defer func() {
 		if err != nil {

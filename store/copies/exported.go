@@ -157,7 +157,7 @@ func (r *reading) Read(p []byte) (int, error) {
 
 // ImportInto adds the account to s under the given name, in a transaction that
 // brings all of it or nothing. store.ErrExists if there is such an account, unless
-// it is to be replaced; store.ErrPartition if that one belongs to a partition. The
+// it is to be replaced; store.ErrPartition if s is the file of a partition. The
 // account is then Restored, and has the digests of the export.
 func (x *Exported) ImportInto(s *boltfile.Store, as string, replace bool) error {
 	return s.AddAccount(x.store, x.Account, x.Model, x.State, as, replace)

@@ -127,7 +127,7 @@ func setAside(ctx context.Context, s *boltfile.Store, storePath string) (string,
 	for n := 1; ; n++ {
 		aside := fmt.Sprint(storePath, boltfile.BeforeImport, n)
 		_, err := write(aside, storePath, false, nil,
-			func(w io.Writer) error { _, err := s.Backup(w); return err },
+			func(w io.Writer) error { _, err := s.Backup(PatientWriter(ctx, w)); return err },
 			func(path string) error { _, err := check(ctx, path); return err })
 		if !errors.Is(err, ErrExists) {
 			return aside, err
