@@ -102,11 +102,11 @@ func wantSum(t *testing.T, parts []filter.Contribution, score float64) {
 type missing struct{ filter.Memory }
 
 func (missing) Vector(k store.MessageKey, _ model.Vector) (model.Vector, error) {
-	return nil, fmt.Errorf("message %x: %w", k[:4], store.ErrPending)
+	return nil, fmt.Errorf("message %x: %w", k[:4], store.ErrNotFound)
 }
 
-// TestClassifyLeavesOutLessonsThatAreNotHere, of an account that was just taken over, and
-// then decides with the weights as they are.
+// TestClassifyLeavesOutLessonsThatAreNotHere: their vectors were given up since the state was
+// read, and it decides with the weights as they are.
 func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
 	w := newWorld(t, testOptions())
 	w.teach()
@@ -120,7 +120,7 @@ func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	w.f.SetVectors(w.features) // they have come, without any event
+	w.f.SetVectors(w.features) // they are there again, without any event
 	raw := mail("d@x", "boss@example.com", owner, "urgent matter")
 	want := w.classified(raw)
 	if _, r := w.deliver("INBOX", raw); r.Decision.Score != want.Score {

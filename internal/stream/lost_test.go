@@ -124,7 +124,7 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 		"all but the header missing":  truncate(8 << 10),
 		"half of the header missing":  truncate(4 << 10),
 		"nothing left of it":          truncate(0),
-		"damaged, and deleted before": func(t *testing.T, path string) { garble(t, path); remove(t, path) },
+		"damaged, and deleted before": func(t *testing.T, path string) { garble(t, unlinked(t, path)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, all := newCluster(3), newCluster(3)
@@ -186,6 +186,16 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 			takesOver(t, c, p, want)
 		})
 	}
+}
+
+// unlinked takes a file that is in use away from its path, and returns where it is now.
+func unlinked(t *testing.T, path string) string {
+	t.Helper()
+	away := filepath.Join(t.TempDir(), "away")
+	if err := os.Rename(path, away); err != nil {
+		t.Fatal(err)
+	}
+	return away
 }
 
 func remove(t *testing.T, path string) {
