@@ -4,8 +4,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -42,26 +40,6 @@ func taughtStore(t *testing.T) (h *StoreHost, path string) {
 		t.Fatal(err)
 	}
 	return h, path
-}
-
-// A verb that writes, and finds that the partitions beside the store can't be opened, ends with
-// that error. The next one tries again.
-func TestAStoreWhosePartitionsCannotBeOpenedIsNotWritten(t *testing.T) {
-	h, path := taughtStore(t)
-	write := func() error { return h.Store(true, func(*boltfile.Store, *stream.Files) error { return nil }) }
-	beside := stream.FilesOf(path)
-	if err := errors.Join(os.RemoveAll(beside), os.WriteFile(beside, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if err := write(); err == nil {
-		t.Error("it was written")
-	}
-	if err := os.Remove(beside); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(write(), h.Close()); err != nil {
-		t.Errorf("the next time: %v", err)
-	}
 }
 
 // What is forgotten is forgotten, also if its traces must stay in the file for now.
