@@ -15,8 +15,8 @@ import (
 
 // The features of an account's messages resemble each other. When its base moves on,
 // its vectors are condensed with a vocabulary of what they share, to a third of their
-// size (docs/results.md, "What an account keeps"). Only copies of the account have that form, too;
-// Features and ViewFeatures give the vectors that were put.
+// size (docs/results.md, "What an account keeps"). Copies of the account have that form, too;
+// Features and ViewFeatures give the vectors as they were put.
 
 var vocabularyKey = []byte("vocabulary")
 

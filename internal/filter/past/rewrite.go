@@ -70,8 +70,8 @@ type Rewritten struct {
 // the states that an earlier entry could be replayed from would have to know what
 // they take away.
 type RewriteRequest interface {
-	// plan notes in w what is asked for, and returns which lessons go. It is called after Past.Base,
-	// and what it returns for each of Past.Lessons, in order.
+	// plan notes in w what is asked for, and returns which lessons go. It is called after Past.Base;
+	// goes is called with each of Past.Lessons, in their order.
 	plan(w *rewriting) (goes func(*store.Lesson) bool, err error)
 }
 
