@@ -48,10 +48,6 @@ const NewDomain = newDomain
 
 var NewWindow = newWindow
 
-type Newest = newest
-
-var NewestOf = newestOf
-
 type Point = point
 
 var PointOf = pointOf
