@@ -191,7 +191,8 @@ var decidedOutcomes = []string{store.DecidedImportant.String(), store.DecidedUns
 func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []listed, exact bool) {
 	f := d.Filter
 	out = Messages{Account: d.Account, Messages: []MessageSummary{}}
-	out.Threshold, out.UnsureFrom = f.Line().Cut()
+	cut := f.Line().Cut()
+	out.Threshold, out.UnsureFrom = cut.Threshold, cut.Low
 	named := namer(q.Search)
 	if len(q.Messages) > 0 {
 		named = oneOf(q.Messages)

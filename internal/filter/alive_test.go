@@ -10,8 +10,16 @@ import (
 
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
+	"github.com/hinged/hinged/internal/words"
 
 	"github.com/hinged/hinged/store"
+)
+
+// The limits of package words.
+const (
+	deafDays    = 14
+	unheardDays = 5
+	idleTime    = 30 * 24 * time.Hour
 )
 
 func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
@@ -34,36 +42,36 @@ func TestTheOwnerIsWarnedWhenLearningHasStopped(t *testing.T) {
 		w.flag(l, `\Seen`)
 	}
 	days(30, star)
-	if got := w.f.Status.Warnings(); len(got) != 0 {
+	if got := words.Warnings(w.f); len(got) != 0 {
 		t.Errorf("warned of %q", got)
 	}
-	days(filter.DeafDays-1, read)
-	if got := w.f.Status.Warnings(); len(got) != 0 {
+	days(deafDays-1, read)
+	if got := words.Warnings(w.f); len(got) != 0 {
 		t.Errorf("warned too early: %q", got)
 	}
 	days(1, read)
-	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "hinged learns from your silence alone") {
-		t.Errorf("after %d deaf days the warnings are %q", filter.DeafDays, got)
+	if got := words.Warnings(w.f); len(got) != 1 || !strings.HasPrefix(got[0], "hinged learns from your silence alone") {
+		t.Errorf("after %d deaf days the warnings are %q", deafDays, got)
 	}
 	days(1, star)
-	if got := w.f.Status.Warnings(); len(got) != 0 {
+	if got := words.Warnings(w.f); len(got) != 0 {
 		t.Errorf("still warned of %q", got)
 	}
 	w.paced("at once", filter.ManyHasty, time.Second)
-	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
+	if got := words.Warnings(w.f); len(got) != 1 || !strings.HasPrefix(got[0], "another program") {
 		t.Errorf("after a program's marks the warnings are %q", got)
 	}
 }
 
-// warned fails the test unless the warnings are one that contains words, or none where
-// words is "".
-func (w *world) warned(when, words string) {
+// warned fails the test unless the warnings are one that contains want, or none where
+// want is "".
+func (w *world) warned(when, want string) {
 	w.t.Helper()
-	got := w.f.Status.Warnings()
-	if words == "" && len(got) == 0 || words != "" && len(got) == 1 && strings.Contains(got[0], words) {
+	got := words.Warnings(w.f)
+	if want == "" && len(got) == 0 || want != "" && len(got) == 1 && strings.Contains(got[0], want) {
 		return
 	}
-	w.t.Errorf("%s the warnings are %q, want %q", when, got, words)
+	w.t.Errorf("%s the warnings are %q, want %q", when, got, want)
 }
 
 // A keyword that the owner sets day after day, and that is no mark, is named.
@@ -78,14 +86,14 @@ func TestKeywordsThatTeachNothingAreNamed(t *testing.T) {
 			w.flag(l, append(flags, `\Seen`)...) // the same day counts once
 		}
 	}
-	daily(filter.UnheardDays-1, "$label5")
+	daily(unheardDays-1, "$label5")
 	w.warned("a day before", "")
 	daily(1, "$label5")
 	w.warned("on the last day", "on 5 days you set or removed keywords that hinged doesn't know (the last: $label5)")
 	daily(1, `\Flagged`)
 	w.wait(time.Minute)
 	w.warned("after a star", "")
-	daily(2*filter.UnheardDays, `\Seen`, "$Forwarded", "NonJunk", "$MDNSent", "$Hinged")
+	daily(2*unheardDays, `\Seen`, "$Forwarded", "NonJunk", "$MDNSent", "$Hinged")
 	w.warned("after flags that programs set", "")
 }
 
@@ -99,7 +107,7 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 	}
 	idle := func(when, words string) {
 		t.Helper()
-		w.now = w.now.Add(filter.IdleTime - time.Minute)
+		w.now = w.now.Add(idleTime - time.Minute)
 		w.wait(0)
 		w.warned(when+", without mail", "")
 		arrive()
@@ -131,7 +139,7 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 	w = newWorld(t, testOptions())
 	arrive()
 	w.apply(&filter.Paused{At: w.moment()})
-	w.f.State().Account.LastArrival = store.MomentOf(w.now.Add(2 * filter.IdleTime))
+	w.f.State().Account.LastArrival = store.MomentOf(w.now.Add(2 * idleTime))
 	w.warned("while paused", "")
 }
 
@@ -139,7 +147,7 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 func TestOldMailIsNoTimeWithoutLessons(t *testing.T) {
 	w := newWorld(t, testOptions())
 	for uid := range uint32(3) {
-		w.now = w.now.Add(filter.IdleTime)
+		w.now = w.now.Add(idleTime)
 		m := w.reader.Read(mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
 		w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("INBOX", w.validity["INBOX"], 99+uid), Backlog: true, Meta: filter.NewMeta(m), Message: m})
 	}

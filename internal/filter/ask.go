@@ -77,7 +77,7 @@ const spreadUntil = 20
 // of whose mail the owner has said something (mean of four persons .614, .652 and .689 after
 // 0, 30 and 130, against .621, .658 and .706; ten lives).
 func (f *Messages) Choose(n int, messages []Scored) []store.MessageKey {
-	threshold := f.line.fitted().Threshold
+	threshold := f.line.Cut().Threshold
 	all := make([]candidate, len(messages))
 	for i, s := range messages {
 		m, _ := f.st.Messages.Get(string(s.Message[:]))

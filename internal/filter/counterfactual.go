@@ -35,7 +35,7 @@ type Correction struct {
 
 // flips finds the flips of a message: important ones could be less, ordinary ones
 // important, and unsure ones either.
-func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut, unspoken map[model.Index]bool) []Flip {
+func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c Cut, unspoken map[model.Index]bool) []Flip {
 	var out []Flip
 	add := func(sign float64, there func(store.Outcome) bool) {
 		if flip, ok := fewest(x, w, score, c, sign, unspoken, there); ok {
@@ -61,7 +61,7 @@ func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c
 //
 // Every score is taken anew over what is left: subtracting would round otherwise,
 // and be wrong for a kernel.
-func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, c cut, sign float64, unspoken map[model.Index]bool, there func(store.Outcome) bool) (Flip, bool) {
+func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, c Cut, sign float64, unspoken map[model.Index]bool, there func(store.Outcome) bool) (Flip, bool) {
 	type pull struct {
 		index  model.Index
 		amount float64
@@ -124,7 +124,7 @@ func leastCount(most int, does func(int) bool) (int, bool) {
 
 // corrections plays each label with the account's own learner, for a message that is
 // in the weights by that much (lesson).
-func (f *Explainer) corrections(x model.Vector, lesson float64, c cut) []Correction {
+func (f *Explainer) corrections(x model.Vector, lesson float64, c Cut) []Correction {
 	var out []Correction
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
 		after := Correction{Label: label, Score: f.learning.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, -lesson), Outcome: store.DecidedUnsure}

@@ -29,7 +29,7 @@ type Counts struct {
 
 // Counts gathers them.
 func (f *Status) Counts() Counts {
-	cut, recent := f.line.fitted(), f.line.recent.sorted
+	cut, recent := f.line.Cut(), f.line.recent.sorted
 	c := Counts{
 		Waiting: f.Waits.silences, Places: f.ledger.Places.Count(),
 		Threshold: cut.Threshold, Precision: f.line.labelled.calibration().precision(f.line.labelled.sorted, cut.Threshold),

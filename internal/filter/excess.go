@@ -30,7 +30,7 @@ const (
 // raised returns a cut, which was fitted to the labelled scores, with its lines moved up for
 // the excess. That is the share of messages called important of late less the share of the
 // labelled scores above the fitted threshold; below 0 it counts as 0.
-func (f *Line) raised(c cut) cut {
+func (f *Line) raised(c Cut) Cut {
 	labelled := f.labelled.sorted
 	if f.st.Account.CallsSince == 0 || len(labelled) == 0 {
 		return c
@@ -83,7 +83,7 @@ func (f *Line) countCalls(calls []Call) {
 		case !c.Since:
 			f.call(c.At, c.Above)
 		case f.Trained():
-			f.call(c.At, f.above(f.fitted(), c.Score))
+			f.call(c.At, f.above(f.Cut(), c.Score))
 		}
 	}
 }

@@ -30,7 +30,7 @@ type Unspoken func(*featurize.Features) map[model.Index]bool
 type Explanation struct {
 	Message store.Message // as it was decided and what was learnt of it since
 	Score   float64       // with the weights as they are now
-	Cut     struct{ Threshold, Low float64 }
+	Cut     Cut
 	// Outcome is what would be decided now; DecidedUnsure while too little is
 	// learnt, and then there are no Flips.
 	Outcome store.Outcome
@@ -143,8 +143,8 @@ func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
 
 func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64, unspoken Unspoken) Explanation {
 	ex := Explanation{Features: x}
-	c := f.line.fitted()
-	ex.Cut.Threshold, ex.Cut.Low = c.Threshold, c.Low
+	c := f.line.Cut()
+	ex.Cut = c
 	vector := x.Vector()
 	ex.Score = f.learning.learner.Score(vector)
 	by := f.learning.learner.weigh(func() model.Vector { return vector })

@@ -32,9 +32,9 @@ const (
 // may be that a source takes for none. That decides on this message alone.
 const serverWindow = 15 * time.Minute
 
-// strangerMemory is how long a program's pace is remembered after its last mark. Until then
+// StrangerMemory is how long a program's pace is remembered after its last mark. Until then
 // marks that appear while we are away are nobody's word: it may have set them too.
-const strangerMemory = 7 * 24 * time.Hour
+const StrangerMemory = 7 * 24 * time.Hour
 
 func (e *Flagged) apply(f *Filter, r *Result) error {
 	box, ok := f.st.Boxes.Get(e.Place.Mailbox)
@@ -238,7 +238,7 @@ func (f *Voice) ownersMark(k store.MessageKey, m *store.Message, place Place, fl
 func (f *Voice) atMachinePace(m *store.Message, now []string, with manner) bool {
 	a := &f.st.Account
 	quick := !ingest.HasFlag(now, `\Seen`) && a.Clock <= m.Arrived.Add(machinePace)
-	if a.Clock > a.HastyAt.Add(strangerMemory) {
+	if a.Clock > a.HastyAt.Add(StrangerMemory) {
 		a.Hasty = 0
 	}
 	switch {
@@ -248,11 +248,11 @@ func (f *Voice) atMachinePace(m *store.Message, now []string, with manner) bool 
 	case a.Hasty > 0:
 		a.Hasty--
 	}
-	return (quick || with.away) && f.programKnown()
+	return (quick || with.away) && f.ProgramKnown()
 }
 
-// programKnown reports whether another program that sets the mark is known by its pace.
-func (f *Voice) programKnown() bool { return f.st.Account.Hasty >= manyHasty }
+// ProgramKnown reports whether another program that sets the mark is known by its pace.
+func (f *Voice) ProgramKnown() bool { return f.st.Account.Hasty >= manyHasty }
 
 // withdraw takes back a pending label that this said: the owner did it and undid it
 // within the settle window. It reports whether there was one.

@@ -109,7 +109,7 @@ func (f *Learning) Decide(k store.MessageKey, x *featurize.Features, vouched boo
 // judge scores a message and decides, changing nothing. v has the vector of x, and vouched is
 // that of its Meta.
 func (f *Learning) judge(k store.MessageKey, x *featurize.Features, v *past, vouched bool) Decision {
-	c := f.line.fitted()
+	c := f.line.Cut()
 	d := Decision{Message: k, Score: f.learner.scoreAt(v), Threshold: c.Threshold}
 	d.Above = f.line.above(c, d.Score)
 	d.Probability = f.line.Probability(d.Score)

@@ -116,7 +116,7 @@ func (f *moves) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label,
 		p, _ := f.st.Places.Get(key)
 		mailbox, _ := store.SplitPlaceKey(key)
 		// Another program may mark whatever arrives.
-		byProgram := f.Voice.programKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
+		byProgram := f.Voice.ProgramKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
 		for _, flag := range p.Flags {
 			if flag == `\flagged` && !f.ledger.IsMark(flag) || (f.ledger.IsMark(flag) || flag == "$important") && !byProgram {
 				return model.Important, false

@@ -18,7 +18,7 @@ type Line struct {
 	labelled *window
 	standing Standing
 	recent   *window
-	cut      cut
+	cut      Cut
 	stale    bool // the windows changed since cut was fitted
 }
 
@@ -30,8 +30,8 @@ func (f *Line) gather() {
 	f.stale = true
 }
 
-// fitted returns the cut in force, fitting it anew when the windows changed.
-func (f *Line) fitted() cut {
+// Cut returns where the line runs now, fitting it anew when the windows changed.
+func (f *Line) Cut() Cut {
 	if f.stale {
 		recent := f.recent.sorted
 		if f.opts.Threshold.Mode == ModeBudget {
@@ -46,19 +46,12 @@ func (f *Line) fitted() cut {
 	return f.cut
 }
 
-// Cut returns the threshold, and the lower end of the band below it in which messages are
-// unsure.
-func (f *Line) Cut() (threshold, low float64) {
-	c := f.fitted()
-	return c.Threshold, c.Low
-}
-
 // Called returns what a score is called now.
 func (f *Line) Called(score float64) store.Outcome {
 	if !f.Trained() {
 		return store.DecidedUnsure
 	}
-	return f.fitted().outcome(score)
+	return f.Cut().outcome(score)
 }
 
 // noteScore enters the score of a decided message into the window, and into the account of marks
@@ -99,7 +92,7 @@ func Rounded(p float32) float64 { return math.Round(float64(float64(p)*1000)) / 
 
 // above reports whether a score alone calls a message important where F1 is what counts; see
 // Standing.
-func (f *Line) above(c cut, score float64) bool {
+func (f *Line) above(c Cut, score float64) bool {
 	if t := f.opts.Threshold; t.Mode != ModeAuto && t.Mode != ModeFixed {
 		t.Mode = ModeAuto
 		c = f.raised(t.fit(f.labelled, f.recent.sorted, 0))
@@ -161,7 +154,7 @@ func (f *Line) Spend(day int32) store.Reason {
 	switch limit := f.opts.Threshold.PerDay; {
 	case limit > 0 && a.SentToday >= uint32(limit):
 		return store.ReasonBudget
-	case f.fewADay() && a.SentToday >= firstMarks:
+	case f.FewADay() && a.SentToday >= FirstMarks:
 		return store.ReasonShadow
 	}
 	a.SentToday++

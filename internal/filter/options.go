@@ -260,5 +260,5 @@ func optionsOf(st *store.State) (Options, error) {
 	return o, nil
 }
 
-// marking reports whether anything is to be done with important messages.
-func (o *Options) marking() bool { return len(o.Marks) > 0 || o.CopyTo != "" }
+// SetsMarks reports whether anything is to be done with important messages.
+func (o *Options) SetsMarks() bool { return len(o.Marks) > 0 || o.CopyTo != "" }

@@ -56,5 +56,5 @@ func (f *Arrivals) obeyed(k store.MessageKey, e *Labelled) bool {
 		return true
 	}
 	_, _, ok := f.ledger.PlaceToMark(k)
-	return e.Label == model.Important && (!ok || f.opts.Shadow == ShadowOn || !f.opts.marking())
+	return e.Label == model.Important && (!ok || f.opts.Shadow == ShadowOn || !f.opts.SetsMarks())
 }

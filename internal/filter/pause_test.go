@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
@@ -59,7 +60,7 @@ func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
 	if a := w.f.State().Account; !a.Paused || a.PausedSince != since {
 		t.Errorf("paused %v since %v, want since %v", a.Paused, a.PausedSince, since)
 	}
-	if got := w.f.Status.Marking(); got != "no: paused" {
+	if got := words.Marking(w.f); got != "no: paused" {
 		t.Errorf("marking is said to be %q", got)
 	}
 

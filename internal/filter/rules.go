@@ -5,7 +5,6 @@ package filter
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
@@ -125,29 +124,6 @@ func (s *RuleSet) byIndex(index model.Index) *Rule {
 		}
 	}
 	return nil
-}
-
-// Forgeable says in words, of rules on From that nobody vouches for, that they can
-// be met by forgery; "" where there is none.
-func Forgeable(rules []Rule, authServID string) string {
-	if authServID != "" {
-		return ""
-	}
-	n, one := 0, ""
-	for _, r := range rules {
-		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(r.Match)), "from:") {
-			n, one = n+1, r.Match
-		}
-	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		one = fmt.Sprintf("the rule on %q believes", one)
-	default:
-		one = fmt.Sprintf("%d rules on senders believe", n)
-	}
-	return one + ` what From says, and anybody can write that; if you set authserv_id, hinged believes only senders that your own mail server vouches for`
 }
 
 // rulesInForce are those that came as an event, else those of the options.

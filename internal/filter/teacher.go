@@ -154,7 +154,7 @@ type Teacher struct{ *parts }
 func (f *Teacher) learn(k store.MessageKey, m *store.Message, label model.Label, source store.Source, r *Result) error {
 	l, marked := f.lessonOf(k, m, label, source), f.ledger.Entries.EverMarked(k)
 	if source == store.SourceRead {
-		l.Tells = f.People.readingTells()
+		l.Tells = f.People.ReadingTells()
 	}
 	if err := f.learning.Teach(&l, marked); err != nil {
 		return err

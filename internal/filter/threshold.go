@@ -137,9 +137,9 @@ func disownUnknown(st *store.State) {
 	}
 }
 
-// cut is where the line runs: above Threshold a message is important, below Low it
+// Cut is where the line runs: above Threshold a message is important, below Low it
 // is ordinary, between them, ends included, unsure. Low is at most Threshold.
-type cut struct {
+type Cut struct {
 	Threshold, Low float64
 	// Precision is what to expect of the messages above. Kept: it is at least as promised,
 	// or too little is known to say.
@@ -147,7 +147,7 @@ type cut struct {
 	Kept      bool
 }
 
-func (c cut) outcome(score float64) store.Outcome {
+func (c Cut) outcome(score float64) store.Outcome {
 	switch {
 	case score > c.Threshold:
 		return store.DecidedImportant
@@ -194,12 +194,12 @@ const mostOwed = 4
 // The band lies below the threshold. What is unsure is not marked, so a band on both
 // sides would move the line between marked and not marked away from where the threshold
 // was put: away from the best F1, the least cost, or the share asked for.
-func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
+func (t Threshold) fit(labelled *window, recent []point, owed float64) Cut {
 	if t.Mode == ModeBudget {
 		share := min(1, max(0, t.Share+float64(owed/repay)))
-		return cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare)), Kept: true}
+		return Cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare)), Kept: true}
 	}
-	c := cut{Threshold: t.Value, Kept: true}
+	c := Cut{Threshold: t.Value, Kept: true}
 	if t.Mode != ModeFixed {
 		found := labelled.search(t)
 		c.Threshold = found.at
@@ -214,7 +214,7 @@ func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 // promise is the precision that marks must have: what is promised, and more than marking
 // everything has, which is right as often as mail is important.
 func (t Threshold) promise(all soft) float64 {
-	return max(t.Precision, all.important/all.number+betterBy)
+	return max(t.Precision, all.important/all.number+BetterBy)
 }
 
 // quantile returns the value below which a share q of the sorted scores lies,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/store"
@@ -136,7 +137,7 @@ func TestTheOwnerWhoIsQuickIsHeard(t *testing.T) {
 			if got := int(w.f.State().Account.Strangers); heard != c.heard || got != c.unheard {
 				t.Errorf("%d marks were learnt from and %d not, want %d and %d", heard, got, c.heard, c.unheard)
 			}
-			why := w.f.Status.Strangers()
+			why := words.Strangers(w.f)
 			if strings.HasPrefix(why, "another program sets") != c.warned || strings.Contains(why, "while it isn't running") != c.warnsAway {
 				t.Errorf("warned of %q", why)
 			}
@@ -149,17 +150,17 @@ func TestStatusWarnsOfAnotherHinged(t *testing.T) {
 	w := newWorld(t, testOptions())
 	letters := w.many(2)
 	w.flag(letters[0], "$Important", "$Hinged")
-	if why := w.f.Status.Strangers(); !strings.HasPrefix(why, "another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
+	if why := words.Strangers(w.f); !strings.HasPrefix(why, "another hinged sets the same mark in this mailbox (1 so far, last on 2 March 2026)") {
 		t.Errorf("warned of %q", why)
 	}
 	w.now = w.now.Add(filter.StrangerMemory)
 	w.flag(letters[1], `\Seen`)
-	if w.f.Status.Strangers() == "" {
+	if words.Strangers(w.f) == "" {
 		t.Error("not warned any more on the last day")
 	}
 	w.now = w.now.Add(time.Millisecond)
 	w.flag(letters[1])
-	if why := w.f.Status.Strangers(); why != "" {
+	if why := words.Strangers(w.f); why != "" {
 		t.Errorf("warned of what is long past: %q", why)
 	}
 }
