@@ -44,7 +44,7 @@ const mostRehearsed = 1 << 14
 func (f *Learning) rehearse() error {
 	l, explicit := f.learner.(*linear)
 	size := int(f.st.Account.WindowNext - f.lessons.first)
-	if !explicit || !f.opts.replays() || size == 0 || f.opts.Dual.Steps == 0 {
+	if !explicit || !f.opts.Replays() || size == 0 || f.opts.Dual.Steps == 0 {
 		return nil
 	}
 	t := f.rehearsed

@@ -30,21 +30,21 @@ type Dual struct {
 	Bold float64 `cbor:"6,keyasint,omitempty"`
 }
 
-// replays reports whether the learner is one that keeps a window.
-func (o *Options) replays() bool {
-	return o.Learner.Kind == model.KindDual && o.Kernel.linear() && o.Dual.Window > 0
+// Replays reports whether the learner is one that keeps a window.
+func (o *Options) Replays() bool {
+	return o.Learner.Kind == model.KindDual && o.Kernel.Linear() && o.Dual.Window > 0
 }
 
 // retunes reports whether a dual learner's ceiling cannot go on from p to o: steps of
 // replay would maximise another objective, or be taken on other lessons.
 func (o *Options) retunes(p *Options) bool {
-	return (o.replays() || p.replays()) && (o.Learner != p.Learner || o.Dual.Window != p.Dual.Window)
+	return (o.Replays() || p.Replays()) && (o.Learner != p.Learner || o.Dual.Window != p.Dual.Window)
 }
 
 // Provisional reports whether silence teaches before it is final. Only a learner
 // that can take a label back may hear one that is likely to be wrong.
 func (o *Options) Provisional() bool {
-	return o.replays() && o.Dual.Horizon > 0 && o.SilenceDays > 0
+	return o.Replays() && o.Dual.Horizon > 0 && o.SilenceDays > 0
 }
 
 // weightOf is the weight of a label that comes from source. What the owner says as
@@ -81,7 +81,7 @@ const (
 // the first lessons have the most to say. The weight of a label stays what it was when it
 // was learnt.
 func (f *Learning) boldness() float64 {
-	if !f.opts.replays() {
+	if !f.opts.Replays() {
 		return 1
 	}
 	s := &f.line.standing
@@ -102,7 +102,7 @@ func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bo
 // the label that its message has now. Lessons on messages that are forgotten since
 // are passed over, as their vectors may be gone.
 func (f *Learning) replay(n int) error {
-	if !f.opts.replays() {
+	if !f.opts.Replays() {
 		return nil
 	}
 	return f.ReplayTo(f.st.Account.Replayed + uint64(n))
@@ -112,7 +112,7 @@ func (f *Learning) replay(n int) error {
 // replay yet they count all the same, so that their numbers tell of arrivals alone.
 func (f *Learning) ReplayTo(replayed uint64) error {
 	a := &f.st.Account
-	for size := int(a.WindowNext - f.lessons.first); size > 0 && a.Replayed < replayed && f.opts.replays(); {
+	for size := int(a.WindowNext - f.lessons.first); size > 0 && a.Replayed < replayed && f.opts.Replays(); {
 		number := a.Replayed
 		a.Replayed++
 		if err := f.step(number, size); err != nil {

@@ -65,7 +65,7 @@ func (f *Filter) SetVectors(v Vectors) { f.vectors, f.learning.vectors.stored = 
 
 func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.People.copies.of(id) }
 
-func (f *Filter) Learner() Learner { return f.learning.learner }
+func (f *Filter) Learner() learner { return f.learning.learner }
 
 func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.recalled }
 

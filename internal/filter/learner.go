@@ -10,9 +10,9 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Learner is a model together with the rows of the state that it lives in: a
+// learner is a model together with the rows of the state that it lives in: a
 // linear learner in State.Weights, a kernel learner in State.Supports.
-type Learner interface {
+type learner interface {
 	// Score returns w·φ(x), φ the map of the kernel, x itself for a linear learner.
 	Score(x model.Vector) float64
 	// scoreAt is Score of a vector, which may note there where it found the weights.
@@ -59,12 +59,21 @@ type Size struct {
 	Supports int // of a kernel learner
 }
 
-// NewLearner returns the learner of o that goes on from st, which it works on and
+// newLearner returns the learner of o that goes on from st, which it works on and
 // keeps to the rules; nil are none.
-func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
-	if o.Kernel.linear() {
+func newLearner(o Options, st *store.State, rules *RuleSet) (learner, error) {
+	if o.Kernel.Linear() {
 		return &linear{o: o, st: st, rules: rules.Weights()}, o.Learner.Validate()
 	}
+	l, err := ResumeKernel(o, st)
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{l, o, st}, nil
+}
+
+// ResumeKernel returns the kernel learner of o that goes on from the supports of st.
+func ResumeKernel(o Options, st *store.State) (*model.KernelLearner, error) {
 	supports := map[int]model.Support{}
 	for _, key := range st.Supports.Keys() {
 		row, _ := st.Supports.Get(key)
@@ -74,11 +83,7 @@ func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 		}
 		supports[store.SupportSlot(key)] = model.Support{Vector: x, Alpha: row.Alpha, Born: row.Born}
 	}
-	l, err := model.ResumeKernel(o.KernelSpec(), supports, st.Account.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	return &kernel{l, o, st}, nil
+	return model.ResumeKernel(o.KernelSpec(), supports, st.Account.Kernel)
 }
 
 // linear is a learner over explicit weights.

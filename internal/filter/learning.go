@@ -17,7 +17,7 @@ type Learning struct {
 	opts    *Options
 	st      *store.State
 	line    *Line
-	learner Learner
+	learner learner
 	rules   *RuleSet
 	lessons lessonWindow
 	// messages are those whose vectors can be read; nil: all that vectors has.
@@ -49,7 +49,7 @@ func (f *Learning) Vectors() *VectorCache { return f.vectors }
 // bringing them in line once more could change their last bits, so the caller does that (Project)
 // where the rules are others.
 func (f *Learning) Obey(rules *RuleSet) error {
-	learner, err := NewLearner(*f.opts, f.st, rules)
+	learner, err := newLearner(*f.opts, f.st, rules)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f *Learning) Along(with *Filter) {
 // trim lets go of lessons that the options let no step of replay go back to.
 func (f *Learning) trim() {
 	size := 0
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		size = f.opts.Dual.Window
 	}
 	f.lessons.trim(f.st, size)
@@ -148,7 +148,7 @@ func (f *Learning) Teach(l *store.Lesson, marked bool) error {
 // Learn learns l, notes in it how, and keeps the accounts that are of learning
 // alone.
 func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
@@ -159,7 +159,7 @@ func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
 
 // enter enters a lesson into the window, and into the accounts what it did.
 func (f *Learning) enter(l *store.Lesson, x model.Vector, u model.Update) {
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		norm := x.SquaredNorm()
 		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, norm, u))
 		f.vectors.keep(l.Message, norm)
@@ -188,7 +188,7 @@ func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
 		Score: l.Score, Step: l.Step,
 		Mistake: f.opts.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
 	}
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		f.takeBack(l.Message, x)
 	}
 	if l.Step != 0 {

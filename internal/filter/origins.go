@@ -37,7 +37,7 @@ func (f *Explainer) Origins(x model.Vector) (lessons []Origin, kept bool) {
 		}
 		return lessons, true
 	}
-	if !f.opts.replays() {
+	if !f.opts.Replays() {
 		return nil, false
 	}
 	for n := f.learning.lessons.first; n < f.st.Account.WindowNext; n++ {

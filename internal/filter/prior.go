@@ -80,7 +80,7 @@ func Prime(st *store.State, o Options, prior store.PackedVector) error {
 // begin sets the weights of a state that has none to its prior, the strongest of it
 // where the account may not have as many.
 func begin(st *store.State, o Options) error {
-	if !o.Kernel.linear() {
+	if !o.Kernel.Linear() {
 		return nil
 	}
 	x, err := PriorOf(st).Unpack()

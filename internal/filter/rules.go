@@ -150,7 +150,7 @@ func (f *Explainer) RuleSet() *RuleSet { return f.learning.rules }
 // Constraints are the rules in force as the weights are kept to them, none with a
 // kernel learner, and after how many lessons that began.
 func (f *Explainer) Constraints() (rules *model.Rules, since uint64) {
-	if !f.opts.Kernel.linear() {
+	if !f.opts.Kernel.Linear() {
 		return nil, 0
 	}
 	return f.learning.rules.weights, f.st.Account.RuledSince
