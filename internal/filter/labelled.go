@@ -186,3 +186,117 @@ func (f *Filter) refuseUnsure(e *Labelled, r *Result) {
 		r.Expired = append(r.Expired, Expired{Feedback: e.early(f.Waits), Unsure: true})
 	}
 }
+
+// stood notes that the label of m is as it was said, by a stronger source. A provisional one is
+// none any more.
+func (f *Voice) stood(k store.MessageKey, m *store.Message, source store.Source) {
+	for _, t := range f.followers {
+		t.Stood(k)
+	}
+	m.Source = source
+}
+
+// accept reports whether a label for m is news: not what was learnt already,
+// and not weaker than what was. A repeated label only strengthens the source that
+// stands behind it and withdraws a contrary pending one.
+//
+// A provisional label is no word of the owner's, and reading hardly one. The first that is
+// gets learnt in its place, also when it says the same.
+func (f *Voice) accept(k store.MessageKey, m store.Message, what said) (store.Message, bool) {
+	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
+	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
+		if !m.Pending.Source.Outranks(what.strength()) {
+			if m.Pending.Label != 0 && !f.Holds(k, &m, nil) { // this gives the label from now on
+				m.Source = what.source
+			}
+			m.Pending = store.Pending{}
+		}
+		if what.source.Outranks(m.Source) {
+			f.stood(k, &m, what.source)
+		}
+		return m, false
+	}
+	if m.Label != 0 && !m.Pending.Back && m.Source.Outranks(what.strength()) {
+		return m, false
+	}
+	if m.Pending.Label != 0 && !m.Pending.Back && m.Pending.Source.Outranks(what.strength()) {
+		return m, false
+	}
+	return m, true
+}
+
+// label gives m, whose key is k, a label that counts once it has stood for the
+// settle window; with no window, at once. The caller puts the row.
+func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
+	if m.Outcome == store.Undecided {
+		return nil // own mail and excluded folders teach nothing
+	}
+	row, fresh := f.accept(k, *m, what)
+	*m = row
+	if !fresh {
+		return nil
+	}
+	if f.opts.Settle == 0 && what.after == 0 {
+		m.Pending = store.Pending{}
+		return f.Teacher.learn(k, m, what.label, what.source, r)
+	}
+	since := f.st.Account.Clock.Add(what.after)
+	queued := m.Pending.Label != 0 && m.Pending.Since == since
+	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: since, Single: with.single, Batch: with.batch}
+	if !queued {
+		f.Waits.settling.push(since, m.Seq, k)
+	}
+	return nil
+}
+
+// What the owner says of a message in so many words is final for that message: "ordinary"
+// takes our mark off, "important" sets it. Both go the way of every mark: the intent is
+// committed with the label, then the source is asked, and what it read back is committed.
+//
+// The word outranks threshold, budget, age and an earlier refusal. It does not outrank the
+// configuration: with no mark configured, with shadow = "on", in the owner's own mail and in
+// folders whose mail is not decided, nothing is set. In the shadow that ends by itself it is:
+// there the owner only waits for the program to be good enough. What is taken off is taken
+// off in any shadow, as undo does.
+
+// Word returns the label that the owner gave a message in so many words, or by setting or
+// removing the mark; 0: none.
+func Word(m *store.Message) model.Label {
+	if m.Source == store.SourceExplicit || m.Source == store.SourceMark {
+		return m.Label
+	}
+	return 0
+}
+
+// Stands is the decision that is in force on a message: the owner's word if there is one, else
+// what was decided at arrival.
+func Stands(m *store.Message) store.Outcome {
+	switch word := Word(m); {
+	case m.Own || m.Outcome == store.Undecided || word == 0:
+		return m.Outcome
+	case word == model.Important:
+		return store.DecidedImportant
+	}
+	return store.DecidedOrdinary
+}
+
+// obey does to the marks of message k what the owner's word about it says. The caller puts m.
+func (f *Arrivals) obey(k store.MessageKey, m *store.Message, label model.Label) {
+	if label == model.Ordinary {
+		f.ledger.TakeOff(k, m)
+		return
+	}
+	f.ledger.Refusals.Drop(k, m.ID)
+	if f.opts.Shadow != ShadowOn {
+		f.ledger.PutOn(k, m)
+	}
+}
+
+// obeyed reports whether a label asks for nothing to be done to the marks of its message.
+func (f *Arrivals) obeyed(k store.MessageKey, e *Labelled) bool {
+	if e.source() != store.SourceExplicit || f.ledger.Entries.Marked(k) == (e.Label == model.Important) {
+		return true
+	}
+	_, _, ok := f.ledger.PlaceToMark(k)
+	return e.Label == model.Important && (!ok || f.opts.Shadow == ShadowOn || !f.opts.SetsMarks())
+}
