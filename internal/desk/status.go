@@ -187,7 +187,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		LastArrival: TimeOf(acc.LastArrival), LastLesson: TimeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
 	}
-	s.Unknown = acc.Unknown
+	s.Unknown = uint64(c.Unknown)
 	s.Reading.Tells, s.Reading.Words = words.Reading(f)
 	s.Doing = doing(&s, f)
 	if s.InShadow {

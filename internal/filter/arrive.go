@@ -222,7 +222,6 @@ func (f *Arrivals) remember(e *Arrived, own bool, r *Result) error {
 // claimed takes m, which claimed to be the owner's, for the owner's own: it lies in the
 // folder of sent mail now. The caller puts m once more.
 func (f *Arrivals) claimed(e *Arrived, m *store.Message, r *Result) error {
-	f.Status.countJudged(m, -1)
 	m.Own, m.Claimed = true, false
 	f.st.Messages.Put(string(e.Meta.Key[:]), *m) // vindicate looks at it, too
 	return f.remember(e, true, r)
@@ -237,7 +236,6 @@ func (f *Arrivals) vindicate(own Meta) {
 	}
 	k := string(id.Message[:])
 	if m, ok := f.st.Messages.Get(k); ok && m.Claimed {
-		f.Status.countJudged(&m, -1)
 		m.Own, m.Claimed = true, false
 		f.st.Messages.Put(k, m)
 	}
@@ -276,18 +274,15 @@ func (f *Arrivals) decide(e *Arrived, m *store.Message, r *Result) error {
 	for _, t := range f.followers {
 		t.Decided(&d, r.Features, e.Meta.Vouched)
 	}
-	f.Status.countJudged(m, -1)
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
 	m.Probability = float32(d.Probability)
-	f.Status.countJudged(m, 1)
-	f.Status.pass(d.Outcome)
 	m.Above, m.Correspondent, m.Replayed = d.Above, d.Correspondent, a.Replayed
 	if d.Rule != nil {
 		m.Rule = d.Rule.index()
 	}
 	// About mail that may be the owner's own silence says nothing.
 	if f.Teacher.waits(m) {
-		f.Waits.waitForSilence(m, a.ActiveDays+1)
+		m.SilenceFrom = a.ActiveDays + 1
 		f.Waits.waiting.push(store.Moment(m.SilenceFrom), m.Seq, e.Meta.Key)
 		if f.opts.Provisional() {
 			m.Quiet = store.QuietHours

@@ -172,7 +172,7 @@ func (f *People) answeredBy(reply Meta, id store.ID, known store.KnownID) (a ans
 	a = answered{sender: all[0].row.Sender, doubtful: doubtful}
 	for _, c := range all {
 		// One of them was answered, so silence about them says nothing.
-		f.Waits.waitForSilence(&c.row, 0)
+		c.row.SilenceFrom = 0
 		c.row.Quiet = store.QuietNothing
 		f.st.Messages.Put(string(c.key[:]), c.row)
 		if c.row.Sender != a.sender {

@@ -5,7 +5,6 @@ package filter
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 
@@ -98,49 +97,29 @@ func (f *Explainer) ExplainFeatures(x *featurize.Features, vouched bool, unspoke
 
 // Parts are those of Explanation alone, which take a small part of its time.
 func (f *Explainer) Parts(x *featurize.Features) []Contribution {
-	return f.contributions(f.learning.learner.weigh(x.Vector), x)
+	return contributions(f.learning.learner.weigh(x.Vector()), x)
 }
 
-// Strongest returns the first of Parts, n at most, in less time.
+// Strongest returns the first of Parts, n at most.
 func (f *Explainer) Strongest(x *featurize.Features, n int) []Contribution {
-	best := make([]Contribution, 0, n+1)
-	for c := range contributions(f.learning.learner.weigh(x.Vector), x) {
-		if len(best) == n && (n == 0 || strength(c, best[n-1]) > 0) {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, c, strength)
-		best = slices.Insert(best, at, c)
-		best = best[:min(len(best), n)]
-	}
-	return best
+	parts := f.Parts(x)
+	return parts[:min(n, len(parts))]
 }
 
-// contributions takes a score apart by weights under which the features add up to it.
-func (f *Explainer) contributions(by apart, x *featurize.Features) []Contribution {
-	parts := slices.AppendSeq(make([]Contribution, 0, x.Len()+1), contributions(by, x))
+// contributions takes a score apart by weights under which the features add up to it. Features
+// that weigh nothing are left out.
+func contributions(by apart, x *featurize.Features) []Contribution {
+	parts := make([]Contribution, 0, x.Len()+1)
+	if by.rest != 0 {
+		parts = append(parts, Contribution{model.Affine, featurize.Constant, featurize.Constant.String(), 1, by.rest, by.rest})
+	}
+	for n := range x.All() {
+		if w := by.weights.Get(n.Index); w != 0 {
+			parts = append(parts, Contribution{n.Index, n.Group, n.Name, n.Value, w, float64(w * n.Value)})
+		}
+	}
 	slices.SortFunc(parts, strength)
 	return parts
-}
-
-// contributions yields what the features of x weigh, those that weigh nothing left
-// out.
-func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
-	return func(yield func(Contribution) bool) {
-		if by.rest != 0 && !yield(Contribution{
-			Index: model.Affine, Group: featurize.Constant, Name: featurize.Constant.String(),
-			Value: 1, Weight: by.rest, Amount: by.rest,
-		}) {
-			return
-		}
-		for n := range x.All() {
-			if w := by.weights.Get(n.Index); w != 0 && !yield(Contribution{
-				Index: n.Index, Group: n.Group, Name: n.Name,
-				Value: n.Value, Weight: w, Amount: float64(w * n.Value),
-			}) {
-				return
-			}
-		}
-	}
 }
 
 func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64, unspoken Unspoken) Explanation {
@@ -149,8 +128,8 @@ func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64,
 	ex.Cut = c
 	vector := x.Vector()
 	ex.Score = f.learning.learner.Score(vector)
-	by := f.learning.learner.weigh(func() model.Vector { return vector })
-	ex.Parts = f.contributions(by, x)
+	by := f.learning.learner.weigh(vector)
+	ex.Parts = contributions(by, x)
 	ex.Outcome = store.DecidedUnsure
 	if f.line.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
@@ -248,9 +227,13 @@ func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, 
 		}
 		return score(rest)
 	}
-	n, ok := leastCount(len(pulls), func(n int) bool { return there(c.outcome(left(n))) })
-	if !ok {
+	fits := func(n int) bool { return there(c.outcome(left(n))) }
+	if len(pulls) == 0 || !fits(len(pulls)) {
 		return Flip{}, false
+	}
+	n := 1
+	for !fits(n) {
+		n++
 	}
 	flip := Flip{Score: left(n)}
 	flip.Outcome = c.outcome(flip.Score)
@@ -258,27 +241,6 @@ func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, 
 		flip.Features = append(flip.Features, p.index)
 	}
 	return flip, true
-}
-
-// leastCount returns the least n from 1 to most for which does holds. More parts
-// never do less than fewer, so it halves the range; rounding may blur the very
-// place where that begins, so its neighbours are looked at one by one.
-func leastCount(most int, does func(int) bool) (int, bool) {
-	if most == 0 || !does(most) {
-		return 0, false
-	}
-	low, high := 0, most // low does not, or is none; high does
-	for high-low > 1 {
-		if middle := low + (high-low)/2; does(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	for high > 1 && does(high-1) {
-		high--
-	}
-	return high, true
 }
 
 // corrections plays each label with the account's own learner, for a message that is

@@ -81,10 +81,6 @@ func (f *Filter) Lose(k store.MessageKey, m *store.Message) { f.Messages.lose(k,
 
 func (f *Filter) Lookalike(m *Meta) bool { return f.People.lookalike(m) }
 
-func (f *Filter) PassedNow() int { return f.Status.passed }
-
-func (f *Filter) JudgedNow() Standing { return f.Status.judged }
-
 func (c Cut) OutcomeOf(score float64) store.Outcome { return c.outcome(score) }
 
 func (p *point) ImportantPart() float64 { return p.important() }

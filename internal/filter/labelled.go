@@ -139,7 +139,7 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 			return err
 		}
 	}
-	if err := f.Voice.tell(k, m, said{label: e.Label, source: e.source()}, oneByOne, r); err != nil {
+	if err := f.Voice.label(k, m, said{label: e.Label, source: e.source()}, oneByOne, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(string(k[:]), *m)
@@ -147,37 +147,19 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 	return nil
 }
 
-// hear is tell for feedback that came by name: it says that a mark was taken off
+// hear is label for feedback that came by name: it says that a mark was taken off
 // where a flag that is gone would show it.
 func (f *Voice) hear(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if what == (said{label: model.Ordinary, source: store.SourceMark}) && m.Outcome != store.Undecided {
 		f.ledger.Refuse(k, m.ID, "")
 	}
-	if err := f.tell(k, m, what, with, r); err != nil {
+	if err := f.label(k, m, what, with, r); err != nil {
 		return err
 	}
 	if m.Outcome != store.Undecided && what.source == store.SourceExplicit && m.Source == what.source && m.Label == what.label {
 		f.Arrivals.obey(k, m, what.label)
 	}
 	return nil
-}
-
-// tell takes the owner's word about m, whose key is k: one that was given as such
-// at once, any other as label does. The caller puts the row.
-func (f *Voice) tell(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
-	if what.source != store.SourceExplicit {
-		return f.label(k, m, what, with, r)
-	}
-	if m.Outcome == store.Undecided {
-		return nil // own mail and excluded folders teach nothing
-	}
-	row, fresh := f.accept(k, *m, what)
-	*m = row
-	if !fresh {
-		return nil
-	}
-	m.Pending = store.Pending{}
-	return f.Teacher.learn(k, m, what.label, what.source, r)
 }
 
 // refuseUnsure gives feedback back that may be about any of several messages.
@@ -225,8 +207,8 @@ func (f *Voice) accept(k store.MessageKey, m store.Message, what said) (store.Me
 	return m, true
 }
 
-// label gives m, whose key is k, a label that counts once it has stood for the
-// settle window; with no window, at once. The caller puts the row.
+// label gives m, whose key is k, a label that counts once it has stood for the settle window;
+// at once, if it was given in so many words or there is no window. The caller puts the row.
 func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
@@ -236,7 +218,7 @@ func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with mann
 	if !fresh {
 		return nil
 	}
-	if f.opts.Settle == 0 && what.after == 0 {
+	if what.source == store.SourceExplicit || f.opts.Settle == 0 && what.after == 0 {
 		m.Pending = store.Pending{}
 		return f.Teacher.learn(k, m, what.label, what.source, r)
 	}

@@ -226,39 +226,21 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 	return nil
 }
 
-// mostRehearsed is how many weights a rehearsal may hold before it is made anew.
-const mostRehearsed = 1 << 14
-
-// rehearse puts a learner in the place of f's that has taken the next steps of replay and
-// can score and explain messages, and nothing else. It works on a copy of the weights that
-// this touches. What the limit on weights would then take away stays. The steps are the same
-// for all messages until the next event, so what they came to is kept until then.
+// rehearse puts a learner in the place of f's that has taken the next steps of replay, on a copy
+// of the weights, and can score and explain messages. What the limit on weights would then take
+// away stays. The steps are the same for all messages until the next event, so it is kept until
+// then. It changes nothing of f but that.
 func (f *Learning) rehearse() error {
 	l, explicit := f.learner.(*linear)
 	size := int(f.st.Account.WindowNext - f.lessons.first)
 	if !explicit || !f.opts.Replays() || size == 0 || f.opts.Dual.Steps == 0 {
 		return nil
 	}
-	t := f.rehearsed
-	if t == nil || t.st.Weights.Len() > mostRehearsed {
-		var whole bool
-		var err error
-		if t, whole, err = rehearsal(f, l, size); err != nil {
-			return err
-		}
-		if f.rehearsed = nil; whole {
-			f.rehearsed = t
-		}
+	if f.rehearsed != nil {
+		f.learner = f.rehearsed
+		return nil
 	}
-	t.under = l.st.Weights // the steps have left alone what they were not given
-	f.learner = t
-	return nil
-}
-
-// rehearsal returns a learner that has taken the next steps of replay. It is not whole if
-// the features of a lesson could not be had, which may change without an event.
-func rehearsal(f *Learning, l *linear, size int) (t *linear, whole bool, err error) {
-	t, whole = l.trial(), true
+	t, whole := l.trial(l.st.Weights.Clone()), true
 	alphas := map[string]float64{} // of lessons whose turn has come
 	for n := range uint64(f.opts.Dual.Steps) {
 		key, row, due := f.turn(f.st.Account.Replayed+n, size)
@@ -267,20 +249,22 @@ func rehearsal(f *Learning, l *linear, size int) (t *linear, whole bool, err err
 		}
 		v, err := f.vectors.recall(row.Message)
 		if errors.Is(err, store.ErrNotFound) {
-			whole = false
+			whole = false // that may change without an event
 			continue
 		}
 		if err != nil {
-			return nil, false, err
+			return err
 		}
 		if alpha, again := alphas[key]; again {
 			row.Alpha = alpha
 		}
-		t.bring(l.st.Weights, v.vector)
 		// The slots of a copy are of no use to the learner that stays.
 		if s := t.ascend(&replayed{past: &past{vector: v.vector, norm: v.norm}, label: row.Label, weight: row.Weight}, row.Alpha); s.Step != 0 {
 			alphas[key] = s.Alpha
 		}
 	}
-	return t, whole, nil
+	if f.learner = t; whole {
+		f.rehearsed = t
+	}
+	return nil
 }

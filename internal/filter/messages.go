@@ -101,8 +101,6 @@ func (f *Messages) capMessages() {
 
 // lose forgets a message. The caller takes it out of the queue of all messages.
 func (f *Messages) lose(k store.MessageKey, m *store.Message) {
-	f.Waits.waitForSilence(m, 0)
-	f.Status.countJudged(m, -1)
 	f.People.copies.drop(m.ID, k)
 	f.line.labelled.disown(k)
 	f.st.Messages.Delete(string(k[:]))

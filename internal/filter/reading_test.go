@@ -103,7 +103,7 @@ func TestNewsThatIsReadAndKeptTeachesNothing(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("news@x", "news@example.com", owner, "news"))
 	w.flag(l, `\Seen`)
 	w.wait(9 * 24 * time.Hour)
-	if m := w.row(l); m.Label != 0 || m.Lessons != 0 || w.f.State().Account.Unknown != 0 {
+	if m := w.row(l); m.Label != 0 || m.Lessons != 0 || w.f.Status.Counts().Unknown != 0 {
 		t.Errorf("it is %+v", m)
 	}
 	if now := w.f.Line().Standing(); now.Labels != judged.Labels+1 || now.Important != judged.Important {
@@ -275,13 +275,13 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}
-	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Status.Judgement().Labels != judged+1 {
+	if n := w.f.Status.Counts().Unknown; n != 1 || w.row(read).Label != 0 || w.f.Status.Judgement().Labels != judged+1 {
 		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Status.Judgement().Labels-judged)
 	}
 	w.flag(read, `\Seen`, `\Answered`)
 	w.wait(time.Minute)
 	w.wantLessons("a late answer", "important by answered")
-	if n := w.f.State().Account.Unknown; n != 0 {
+	if n := w.f.Status.Counts().Unknown; n != 0 {
 		t.Errorf("%d are unknown after the answer", n)
 	}
 }

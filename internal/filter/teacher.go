@@ -166,13 +166,11 @@ func (f *Teacher) learn(k store.MessageKey, m *store.Message, label model.Label,
 		f.noteHeard()
 	}
 	NoteLesson(f.st, m.Sender)
-	f.Status.countJudged(m, -1)
 	m.Label, m.Source, m.Unlearnt, m.Quiet, m.LeftAlone = label, source, 0, store.QuietNothing, false
-	f.Status.countJudged(m, 1)
 	f.People.noteLabel(m, label, source)
 	m.Lessons++
 	if source != store.SourceProvisional {
-		f.Waits.waitForSilence(m, 0)
+		m.SilenceFrom = 0
 	}
 	r.Lessons = append(r.Lessons, l)
 	return nil
@@ -300,11 +298,11 @@ func (f *Teacher) advance(at store.Moment, r *Result) error {
 		m, _ := f.st.Messages.Get(mk)
 		if m.Pending.Label != 0 {
 			// The owner has just spoken; that label will settle by itself.
-			f.Waits.waitForSilence(&m, 0)
+			m.SilenceFrom = 0
 			f.st.Messages.Put(mk, m)
 			continue
 		}
-		f.Waits.waitForSilence(&m, 0)
+		m.SilenceFrom = 0
 		if err := f.hearSilence(k, &m, r); err != nil {
 			return err
 		}
@@ -324,9 +322,7 @@ func (f *Teacher) hearSilence(k store.MessageKey, m *store.Message, r *Result) e
 		}
 		return nil
 	case what.label == 0 && m.Personal:
-		f.Status.countJudged(m, -1)
 		m.Quiet = store.QuietUnknown
-		f.Status.countJudged(m, 1)
 		// The learner hears nothing. The threshold must: where what was read and kept counted
 		// for nothing, it would lie above all that nobody answers.
 		f.tellLine(k, m, model.Important, r)
@@ -339,9 +335,7 @@ func (f *Teacher) hearSilence(k store.MessageKey, m *store.Message, r *Result) e
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
 		f.tellLine(k, m, model.Ordinary, r)
-		f.Status.countJudged(m, -1)
 		m.LeftAlone = true
-		f.Status.countJudged(m, 1)
 		return nil
 	default:
 		return f.learn(k, m, what.label, what.source, r)

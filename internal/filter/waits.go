@@ -25,17 +25,6 @@ func (f *Waits) continues(p store.Pending) bool {
 		(p.Batch != 0 || p.Since <= c.Last.Add(f.opts.Settle))
 }
 
-// waitForSilence notes in m, whose row the caller puts, since which of the
-// account's active days its silence is waited for; 0 ends the wait.
-func (f *Waits) waitForSilence(m *store.Message, from uint32) {
-	if m.SilenceFrom > 0 {
-		f.silences--
-	}
-	if m.SilenceFrom = from; from > 0 {
-		f.silences++
-	}
-}
-
 // MaxRecord is how many bytes of the record behind an early label are kept.
 const MaxRecord = 4096
 
@@ -131,7 +120,6 @@ func (f *Waits) quiet(q *queue, what store.Quiet, now store.Moment) bool {
 type Waits struct {
 	*parts
 	settling queue
-	silences int                // messages whose silence is waited for
 	backs    []store.MessageKey // see TakenBack
 	waiting  queue              // messages whose silence is waited for, by SilenceFrom
 	hours    queue              // of store.QuietHours
@@ -192,14 +180,11 @@ func bySeq(messages *store.Table[store.Message], each func(k store.MessageKey, m
 // rebuildQueues derives what is kept of messages.
 func (f *Filter) rebuildQueues() {
 	w := f.Waits
-	w.settling, w.waiting, w.hours, w.days, w.backs, w.silences = nil, nil, nil, nil, nil, 0
-	f.Status.judged, f.Status.passed, f.People.copies = Standing{}, 0, copyIndex{messages: f.st.Messages}
-	f.st.Account.Unknown = 0
+	w.settling, w.waiting, w.hours, w.days, w.backs = nil, nil, nil, nil, nil
+	f.People.copies = copyIndex{messages: f.st.Messages}
 	f.Messages.oldest = bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
-		f.Status.countJudged(m, 1)
 		if m.SilenceFrom > 0 {
 			w.waiting = append(w.waiting, entry{store.Moment(m.SilenceFrom), m.Seq, k})
-			w.silences++
 		}
 		switch m.Quiet {
 		case store.QuietHours:
@@ -211,12 +196,6 @@ func (f *Filter) rebuildQueues() {
 			w.settling = append(w.settling, entry{m.Pending.Since, m.Seq, k})
 		}
 	})
-	for _, m := range f.Messages.Newest() {
-		if m.Outcome == store.DecidedImportant {
-			break
-		}
-		f.Status.pass(m.Outcome)
-	}
 	for _, q := range []queue{w.settling, w.waiting, w.hours, w.days} {
 		slices.SortFunc(q, compareEntries)
 	}
