@@ -90,7 +90,7 @@ func StateOf(f *filter.Filter, rewrites int) State {
 	rules, since := f.Explainer.Constraints()
 	return State{
 		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account, prior: f.Prior(),
-		ruleSet: f.Explainer.RuleSet(), rules: rules, since: since, rewrites: rewrites,
+		ruleSet: f.Learning().Rules(), rules: rules, since: since, rewrites: rewrites,
 	}
 }
 

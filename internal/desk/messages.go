@@ -316,7 +316,7 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 		out.From, out.Facts, out.Subject, out.name = gist.From, gist.Facts, gist.Subject, gist.Name
 		why := words.ReasonsOf(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
 		out.For, out.Against = words.Texts(why.For), words.Texts(why.Against)
-		out.Score = f.Explainer.Score(x)
+		out.Score = f.Learning().Score(x.Vector())
 	}
 	return out
 }

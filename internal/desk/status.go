@@ -195,7 +195,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		s.noteWould(f)
 	}
 	if (s.InShadow || !f.Line().Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
-		s.Questions = f.Messages.Questions(MostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
+		s.Questions = min(MostInvited, len(f.Messages.Askable(acc.Clock.Add(-AskDays*24*time.Hour)).Messages))
 	}
 	s.Rules, s.RulesOfTopic = rulesOf(f)
 	for _, name := range st.Boxes.Keys() {

@@ -62,7 +62,7 @@ func (out *Questions) teach(ctx context.Context, a Account, vectors *writer.Vect
 		out.Compared = len(pupils)
 		threshold := d.Filter.Line().Cut().Threshold
 		for i := range pupils {
-			pupils[i].score = d.Filter.Explainer.ScoreOf(pupils[i].vector)
+			pupils[i].score = d.Filter.Learning().Score(pupils[i].vector)
 		}
 		for i := range out.Questions {
 			q := &out.Questions[i]

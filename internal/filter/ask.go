@@ -5,11 +5,9 @@ package filter
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
@@ -170,29 +168,4 @@ func isWord(s store.Source) bool { return !store.SourceForwarded.Outranks(s) }
 func (f *Messages) SpokenOf(k store.MessageKey) bool {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	return !ok || spokenOf(&m)
-}
-
-// Questions returns how many messages that arrived at since or later are Askable, and no
-// more than most.
-func (f *Messages) Questions(most int, since store.Moment) (n int) {
-	var q Questions
-	for _, m := range f.Newest() {
-		if n == most || m.Arrived < since {
-			break
-		}
-		if q.count(&m) {
-			n++
-		}
-	}
-	return n
-}
-
-// Features returns the frozen features of a message, which the caller must not
-// change.
-func (f *Explainer) Features(k store.MessageKey) (*featurize.Features, error) {
-	x, err := f.vectors.Features(k)
-	if err != nil {
-		return nil, fmt.Errorf("message %x: %w", k[:4], err)
-	}
-	return x, nil
 }

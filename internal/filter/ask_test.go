@@ -79,8 +79,8 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := w.askable(since)
-		if few := w.f.Messages.Questions(n, since); few != min(n, len(want)) || len(got.Messages) != few {
-			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d and %d", i+1, len(want), n, few, len(got.Messages))
+		if len(got.Messages) != min(n, len(want)) {
+			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d", i+1, len(want), n, len(got.Messages))
 		}
 		again, err := filter.New(w.f.State(), w.features)
 		if err != nil {

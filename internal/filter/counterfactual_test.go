@@ -134,8 +134,8 @@ func TestExplanationsAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum != ex.Score || ex.Score != w.f.Explainer.Score(x) {
-				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Explainer.Score(x))
+			if sum != ex.Score || ex.Score != w.f.Learning().Score(x.Vector()) {
+				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Learning().Score(x.Vector()))
 			}
 			if !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) || !slices.IsSortedFunc(ex.Parts, filter.Strength) {
 				t.Fatal("the parts are not those of Parts in their order")
@@ -164,7 +164,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
 				t.Fatal(err)
 			}
-			if got := twin.Explainer.Score(x); got != c.Score {
+			if got := twin.Learning().Score(x.Vector()); got != c.Score {
 				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", spec.Kind, c.Label, got, c.Score)
 			}
 			corrected++

@@ -62,9 +62,9 @@ func (f *Explainer) Explain(k store.MessageKey, unspoken Unspoken) (Explanation,
 	if !ok {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, store.ErrNotFound)
 	}
-	x, err := f.vectors.Features(k)
+	x, err := f.Features(k)
 	if err != nil {
-		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
+		return Explanation{}, err
 	}
 	_, row, _ := f.learning.find(k)
 	ex := f.explain(x, m.Vouched, float64(row.Alpha*float64(row.Label)), unspoken)
@@ -76,18 +76,22 @@ func (f *Explainer) Explain(k store.MessageKey, unspoken Unspoken) (Explanation,
 	return ex, nil
 }
 
+// Features returns the frozen features of a message, which the caller must not
+// change.
+func (f *Explainer) Features(k store.MessageKey) (*featurize.Features, error) {
+	x, err := f.vectors.Features(k)
+	if err != nil {
+		return nil, fmt.Errorf("message %x: %w", k[:4], err)
+	}
+	return x, nil
+}
+
 // Alone returns what each feature weighs: by itself, where a kernel learner gives it
 // another weight in each message. The caller must not change it.
 func (f *Explainer) Alone() *model.Weights { return f.learning.learner.alone() }
 
 // Size counts what is learnt.
 func (f *Explainer) Size() Size { return f.learning.learner.size() }
-
-// Score scores any features with the weights as they are now.
-func (f *Explainer) Score(x *featurize.Features) float64 { return f.learning.learner.Score(x.Vector()) }
-
-// ScoreOf scores any vector likewise.
-func (f *Explainer) ScoreOf(x model.Vector) float64 { return f.learning.learner.Score(x) }
 
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.

@@ -148,9 +148,9 @@ func thread(st *store.State, m Meta) store.ID {
 // judge m. Call it before note.
 func facts(st *store.State, m Meta) featurize.History {
 	var h featurize.History
-	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 && !m.Doubtful {
-		h.Received, h.Answered, h.Written = s.Received, s.Answered, s.Written
-		h.Kept, h.Left = s.Read+s.Wanted, s.Binned+s.Unread+s.Unwanted
+	if !m.Doubtful {
+		c := correspondence(st, m.From)
+		h.Received, h.Answered, h.Written, h.Kept, h.Left = c.Received, c.Answered, c.Written, c.Kept, c.Left
 	}
 	id := thread(st, m)
 	if t, ok := st.Threads.Get(id.Key()); ok && id != 0 {
@@ -178,11 +178,13 @@ type Correspondence struct {
 }
 
 // Correspondence returns what is remembered of the sender with an address's ID.
-func (f *People) Correspondence(from store.ID) Correspondence {
-	if from == 0 {
+func (f *People) Correspondence(from store.ID) Correspondence { return correspondence(f.st, from) }
+
+func correspondence(st *store.State, from store.ID) Correspondence {
+	s, ok := st.Senders.Get(from.Key())
+	if !ok || from == 0 {
 		return Correspondence{}
 	}
-	s, _ := f.st.Senders.Get(from.Key())
 	return Correspondence{Received: s.Received, Answered: s.Answered, Written: s.Written, Kept: s.Read + s.Wanted, Left: s.Binned + s.Unread + s.Unwanted}
 }
 
@@ -286,7 +288,7 @@ func (f *People) byTopic(m *Meta) {
 	}
 }
 
-// binding is Filter.answeredBy.
+// binding is People.answeredBy.
 type binding func(reply Meta, id store.ID, known store.KnownID) (answered, bool)
 
 // noteAnswers credits what the owner's message m answers to its sender and its
@@ -337,19 +339,12 @@ func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 	if t.Len() <= limit {
 		return nil
 	}
-	type age struct {
-		seq uint64
-		key string
-	}
 	ages := make([]age, 0, t.Len())
 	for _, key := range t.Keys() {
 		row, _ := t.Get(key)
 		ages = append(ages, age{seq(row), key})
 	}
-	slices.SortFunc(ages, func(a, b age) int {
-		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.key, b.key))
-	})
-	for _, a := range ages[:len(ages)-limit*9/10] {
+	for _, a := range oldest(ages, limit) {
 		row, _ := t.Get(a.key)
 		gone = append(gone, row)
 		t.Delete(a.key)
@@ -357,11 +352,20 @@ func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 	return gone
 }
 
-// corresponds reports whether the owner has written to the sender of a message.
-func (f *People) corresponds(from store.ID) bool {
-	s, ok := f.st.Senders.Get(from.Key())
-	return ok && from != 0 && s.Written > 0
+// age is when a row was last of use, and its key.
+type age struct {
+	seq uint64
+	key string
 }
+
+// oldest returns those that go so that nine tenths of a limit are left; equals by key.
+func oldest(ages []age, limit int) []age {
+	slices.SortFunc(ages, func(a, b age) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.key, b.key)) })
+	return ages[:len(ages)-limit*9/10]
+}
+
+// corresponds reports whether the owner has written to the sender of a message.
+func (f *People) corresponds(from store.ID) bool { return f.Correspondence(from).Written > 0 }
 
 // The row of a sender counts the lessons learnt from their messages, so that forget knows of
 // those that are in no log any more and can't be taken out of the weights. Where a row that
@@ -405,10 +409,6 @@ func dropped(st *store.State, gone []store.Sender) {
 // forgetSenders forgets the senders whose last message came before that number and to whom the
 // owner never wrote. How many lessons were learnt from their messages stays.
 func (f *People) forgetSenders(first uint64) {
-	type age struct {
-		seq uint64
-		key string
-	}
 	st := f.st
 	var bare []age
 	for _, key := range st.Senders.Keys() {
@@ -428,8 +428,7 @@ func (f *People) forgetSenders(first uint64) {
 	if len(bare) <= maxBareSenders {
 		return
 	}
-	slices.SortFunc(bare, func(a, b age) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.key, b.key)) })
-	for _, a := range bare[:len(bare)-maxBareSenders*9/10] {
+	for _, a := range oldest(bare, maxBareSenders) {
 		st.Senders.Delete(a.key)
 	}
 	st.Account.Uncounted = true

@@ -76,8 +76,8 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Explainer.Score(x) || !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
-				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Explainer.Score(x))
+			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Learning().Score(x.Vector()) || !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
+				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Learning().Score(x.Vector()))
 			}
 			for _, flip := range ex.Flips {
 				flips++
@@ -97,7 +97,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
 				t.Fatal(err)
 			}
-			if got := twin.Explainer.Score(x); math.Abs(got-c.Score) > 1e-6 {
+			if got := twin.Learning().Score(x.Vector()); math.Abs(got-c.Score) > 1e-6 {
 				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", name, c.Label, got, c.Score)
 			}
 			corrected++

@@ -148,9 +148,6 @@ func (f *Explainer) Rules() (rules []Rule, ruled bool) {
 	return slices.Clone(f.learning.rules.list), f.st.Account.Ruled
 }
 
-// RuleSet returns the rules in force.
-func (f *Explainer) RuleSet() *RuleSet { return f.learning.rules }
-
 // Constraints are the rules in force as the weights are kept to them, none with a
 // kernel learner, and after how many lessons that began.
 func (f *Explainer) Constraints() (rules *model.Rules, since uint64) {

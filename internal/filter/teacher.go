@@ -90,15 +90,21 @@ func (f *Teacher) dropBulk(e entry, r *Result) bool {
 		return false
 	}
 	var alike []store.MessageKey
-	last := first.Pending.Since
+	last, c := first.Pending.Since, &f.st.Account.CleanUp
+	sameWay := func(p store.Pending) bool {
+		return p.Label == first.Pending.Label && p.Source == first.Pending.Source && !p.Single && p.Batch == first.Pending.Batch
+	}
 	for _, other := range f.Waits.settling {
 		m, ok := f.st.Messages.Get(string(other.key[:]))
-		if p := m.Pending; ok && p.Since == other.since && f.Waits.atOnce(first.Pending, p) {
+		if p := m.Pending; ok && p.Since == other.since && sameWay(p) && p.Since <= first.Pending.Since.Add(f.opts.Settle) {
 			alike = append(alike, other.key)
 			last = max(last, p.Since)
 		}
 	}
-	if len(alike) <= f.opts.Bulk && !f.Waits.continues(first.Pending) {
+	// A large clean-up takes longer to be seen whole than the settle window lasts.
+	continues := first.Pending.Label == c.Label && first.Pending.Source == c.Source && first.Pending.Batch == c.Batch &&
+		(c.Batch != 0 || first.Pending.Since <= c.Last.Add(f.opts.Settle))
+	if len(alike) <= f.opts.Bulk && !continues {
 		return false
 	}
 	for _, k := range alike {
@@ -108,9 +114,8 @@ func (f *Teacher) dropBulk(e entry, r *Result) bool {
 		f.Voice.ground(k, &m, nil)
 		f.st.Messages.Put(mk, m)
 	}
-	a := &f.st.Account
-	a.CleanUp = store.CleanUp{Label: first.Pending.Label, Source: first.Pending.Source, Batch: first.Pending.Batch, Last: last}
-	a.Bulk += uint64(len(alike))
+	*c = store.CleanUp{Label: first.Pending.Label, Source: first.Pending.Source, Batch: first.Pending.Batch, Last: last}
+	f.st.Account.Bulk += uint64(len(alike))
 	r.Withdrawn += len(alike)
 	return true
 }

@@ -10,21 +10,6 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// atOnce reports whether a pending label, no earlier than the first, is alike and came
-// at once with it.
-func (f *Waits) atOnce(first, p store.Pending) bool {
-	return p.Label == first.Label && p.Source == first.Source && !p.Single && p.Batch == first.Batch &&
-		p.Since <= first.Since.Add(f.opts.Settle)
-}
-
-// continues reports whether a pending label belongs to the last clean-up: a large one
-// takes longer to be seen whole than the settle window lasts.
-func (f *Waits) continues(p store.Pending) bool {
-	c := f.st.Account.CleanUp
-	return p.Label == c.Label && p.Source == c.Source && p.Batch == c.Batch &&
-		(p.Batch != 0 || p.Since <= c.Last.Add(f.opts.Settle))
-}
-
 // MaxRecord is how many bytes of the record behind an early label are kept.
 const MaxRecord = 4096
 
