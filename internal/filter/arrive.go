@@ -293,10 +293,9 @@ func (f *Arrivals) decide(e *Arrived, m *store.Message, r *Result) error {
 	return nil
 }
 
-// trust is how far flags are the owner's word. Flags that change before our eyes, or while we
-// know what they were, are. Those that a message has when it is seen for the first time may be
-// anybody's: a server reads them out of the header of a message in an mbox, and whoever may
-// append to a mailbox gives them as they like.
+// trust is how far flags are the owner's word. Those that change before our eyes are. Those that a
+// message has when it is seen for the first time may be anybody's: a server reads them out of the
+// header of an mbox, and whoever may append to a mailbox gives them as they like.
 type trust uint8
 
 const (

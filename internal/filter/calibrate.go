@@ -87,9 +87,8 @@ func leastMarks(important float64) float64 {
 }
 
 // under returns the threshold with the best F1 among those from low up that keep a promise of
-// precision, and the precision to expect there: low itself, if it does. Where none does, it is
-// the one with the greatest precision. A shortfall of a standard error is no breach: chance
-// explains it. All is as the calibration of the sorted scores expects. O(scores above low).
+// precision, and the precision to expect there; where none does, the one with the greatest. A
+// shortfall of a standard error is no breach: chance explains it. O(scores above low).
 func (c calibration) under(sorted []point, low, promised float64) Cut {
 	var marked, hits, total float64
 	for i := range c {

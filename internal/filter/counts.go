@@ -53,10 +53,9 @@ func (f *Status) Counts() Counts {
 	return c
 }
 
-// Judgement says how good the decisions were: those on all known messages that were decided
-// and whose label is known. The decision was wrong if it was important and the label is not, a
-// false alarm, or the other way round, a missed one; unsure is not important. Whatever tells
-// how good an account's decisions are takes it from here, or for some days from Judged.
+// Judgement says how good the decisions were: those on all known messages that were decided and
+// whose label is known. Unsure is not important. Whatever tells how good an account's decisions are
+// takes it from here, or for some days from Judged.
 func (f *Status) Judgement() (s Standing) {
 	f.st.Messages.Each(func(_ string, m *store.Message) {
 		if label := LabelOf(m); label != 0 {

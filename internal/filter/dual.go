@@ -74,13 +74,10 @@ const (
 	presumed = 20
 )
 
-// boldness is the factor by which a dual learner's lessons weigh more while little is
-// learnt, or its scores are rarely wrong. Where the classes part, as spam and other mail
-// do, long steps find the line sooner; where they overlap, as in what an owner answers,
-// each wrong label would throw the weights about. The learner's own record over the last
-// labels tells the two apart (docs/results.md). Without a record it presumes the former:
-// the first lessons have the most to say. The weight of a label stays what it was when it
-// was learnt.
+// boldness is the factor by which a dual learner's lessons weigh more while little is learnt, or its
+// scores are rarely wrong. Where the classes part, long steps find the line sooner; where they
+// overlap, each wrong label would throw the weights about. The learner's record over the last labels
+// tells the two apart (docs/results.md); without one it presumes the former.
 func (f *Learning) boldness() float64 {
 	if !f.opts.Replays() {
 		return 1
@@ -198,9 +195,9 @@ func (f *Learning) keep(l *store.Lesson, u model.Update, gain float64) {
 	f.lessons.trim(f.st, f.opts.Dual.Window)
 }
 
-// lessonWindow finds the lessons of a dual learner's window by their messages: the number of a
-// row of State.Window, which follows from its key. A message has one row at most; of several, the
-// last counts. It is derived from the table, and must hear of what changes there.
+// lessonWindow finds the lessons of a dual learner's window by their messages: the number of a row of
+// State.Window, which follows from its key. A message has one row at most. It is derived from the
+// table, and must hear of what changes there.
 type lessonWindow struct {
 	rows  *store.Table[store.Windowed]
 	first uint64                      // number of the oldest lesson kept

@@ -55,8 +55,7 @@ type Explanation struct {
 // Explainer takes scores apart.
 type Explainer struct{ *parts }
 
-// Explain takes the score of a known message apart, with the weights as they
-// are now. No flip has a feature that unspoken, if it is there, says is no reason to a person.
+// Explain takes the score of a known message apart, with the weights as they are now.
 func (f *Explainer) Explain(k store.MessageKey, unspoken Unspoken) (Explanation, error) {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	if !ok {
@@ -153,10 +152,9 @@ func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64,
 	return ex
 }
 
-// Flip is one answer to "what would have changed it": without these parts, and
-// with everything else as it is, the decision would be another. No smaller set of
-// parts, the affine coordinate and what is no reason to a person aside, would do; of a kernel learner, for which parts
-// are more than their sum, no smaller set of the strongest.
+// Flip is one answer to "what would have changed it": without these parts, and with everything else
+// as it is, the decision would be another. No smaller set of parts would do, the affine coordinate
+// and what is no reason to a person aside; of a kernel learner, no smaller set of the strongest.
 type Flip struct {
 	Outcome store.Outcome // what it would be
 	Score   float64       // without the parts
@@ -197,12 +195,9 @@ func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c
 	return out
 }
 
-// fewest takes away the parts that pull in the direction of sign, the strongest
-// first, until the decision is there. Of all sets of so many parts that moves the
-// score the furthest, so no smaller set can do.
-//
-// Every score is taken anew over what is left: subtracting would round otherwise,
-// and be wrong for a kernel.
+// fewest takes away the parts that pull in the direction of sign, the strongest first, until the
+// decision is there. Every score is taken anew over what is left: subtracting would round
+// otherwise, and be wrong for a kernel.
 func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, c Cut, sign float64, unspoken map[model.Index]bool, there func(store.Outcome) bool) (Flip, bool) {
 	type pull struct {
 		index  model.Index
@@ -261,9 +256,8 @@ func (f *Explainer) corrections(x model.Vector, lesson float64, c Cut) []Correct
 	return out
 }
 
-// Effect returns what a label that the owner gives to a message now, whose vector is x,
-// would add to the score of any vector: but for what the limits then take away, that is
-// how much the answer teaches of other messages. It holds until the filter changes.
+// Effect returns what a label that the owner gives to a message now, whose vector is x, would add to
+// the score of any vector, before the limits take anything away. It holds until the filter changes.
 func (f *Explainer) Effect(k store.MessageKey, x model.Vector, label model.Label) func(model.Vector) float64 {
 	_, row, _ := f.learning.find(k)
 	return f.learning.learner.effect(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, float64(-row.Alpha*float64(row.Label)))

@@ -129,9 +129,8 @@ func NewMeta(m *featurize.Message) Meta {
 	return meta
 }
 
-// thread finds the thread that a message belongs to: that of the nearest parent
-// that is known, else the one named after the oldest message that it refers to,
-// else its own.
+// thread finds the thread that a message belongs to: that of the nearest known parent, else the one
+// named after the oldest message that it refers to, else its own.
 func thread(st *store.State, m Meta) store.ID {
 	for _, id := range m.Parents {
 		if known, ok := st.IDs.Get(id.Key()); ok && known.Thread != 0 {
@@ -188,15 +187,12 @@ func correspondence(st *store.State, from store.ID) Correspondence {
 	return Correspondence{Received: s.Received, Answered: s.Answered, Written: s.Written, Kept: s.Read + s.Wanted, Left: s.Binned + s.Unread + s.Unwanted}
 }
 
-// note enters an arrival into the history. For a message of the owner's own it
-// returns the known messages of others that it answers, so that they can be
-// labelled, in the order in which In-Reply-To names them.
+// note enters an arrival into the history. For a message of the owner's own it returns the known
+// messages of others that it answers, in the order in which In-Reply-To names them; bind says which
+// of several with one Message-ID.
 //
-// A Message-ID that is known already is another copy and changes nothing. The one
-// exception is the owner's own message of which a copy came before, as from a mailing
-// list, that only claimed to be the owner's.
-//
-// bind says which of the messages with a Message-ID the owner's message answers.
+// A Message-ID that is known already is another copy and changes nothing, but for the owner's own
+// message of which a copy came before that only claimed to be the owner's.
 func note(st *store.State, m Meta, limits Limits, bind binding) (answered []store.MessageKey) {
 	known, again := st.IDs.Get(m.ID.Key())
 	if again = again && m.ID != 0; again && (!m.Own || known.Own || known.Sender != m.From) {
@@ -332,9 +328,8 @@ func change[V any](t *store.Table[V], id store.ID, f func(*V)) {
 	t.Put(id.Key(), row)
 }
 
-// evict brings a table that outgrew its limit down to nine tenths of it: the rows
-// of least seq go, equals by key. So the sort is paid once in a tenth of the
-// limit's arrivals. It returns the rows that are gone.
+// evict brings a table that outgrew its limit down to nine tenths of it, so that the sort is paid
+// rarely: the rows of least seq go, equals by key. It returns the rows that are gone.
 func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 	if t.Len() <= limit {
 		return nil
@@ -367,10 +362,9 @@ func oldest(ages []age, limit int) []age {
 // corresponds reports whether the owner has written to the sender of a message.
 func (f *People) corresponds(from store.ID) bool { return f.Correspondence(from).Written > 0 }
 
-// The row of a sender counts the lessons learnt from their messages, so that forget knows of
-// those that are in no log any more and can't be taken out of the weights. Where a row that
-// counts some has to go, the account notes it, and so does each row that begins later: then
-// forget refuses rather than say what may not be true.
+// The row of a sender counts the lessons learnt from their messages, so that forget knows of those
+// that are in no log any more. If a row with lessons is evicted, the account and all later rows are
+// marked Uncounted, and forget refuses rather than claim too much.
 
 // maxBareSenders bounds the senders of whom nothing is remembered but how many lessons were
 // learnt from their messages: some 20 bytes each in the file, three times.

@@ -112,10 +112,9 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// handOver decides a message that the owner handed over, as if it had just arrived,
-// and learns its label. So the lesson has its frozen vector, and the same content,
-// should it arrive, is known: it is learnt once and never marked. m is the row of the
-// message if that is known.
+// handOver decides a message that the owner handed over, as if it had just arrived, and learns its
+// label. The same content, should it arrive, is known: it is learnt once and never marked. m is the
+// row of the message if that is known.
 func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) error {
 	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
@@ -178,12 +177,10 @@ func (f *Voice) stood(k store.MessageKey, m *store.Message, source store.Source)
 	m.Source = source
 }
 
-// accept reports whether a label for m is news: not what was learnt already,
-// and not weaker than what was. A repeated label only strengthens the source that
-// stands behind it and withdraws a contrary pending one.
-//
-// A provisional label is no word of the owner's, and reading hardly one. The first that is
-// gets learnt in its place, also when it says the same.
+// accept reports whether a label for m is news: not what was learnt already, and not weaker than what
+// was. A repeated label only strengthens its source and withdraws a contrary pending one. A
+// provisional label is no word of the owner's, and reading hardly one: the first word is learnt in
+// its place, also when it says the same.
 func (f *Voice) accept(k store.MessageKey, m store.Message, what said) (store.Message, bool) {
 	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
 	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
@@ -231,15 +228,11 @@ func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with mann
 	return nil
 }
 
-// What the owner says of a message in so many words is final for that message: "ordinary"
-// takes our mark off, "important" sets it. Both go the way of every mark: the intent is
-// committed with the label, then the source is asked, and what it read back is committed.
-//
-// The word outranks threshold, budget, age and an earlier refusal. It does not outrank the
-// configuration: with no mark configured, with shadow = "on", in the owner's own mail and in
-// folders whose mail is not decided, nothing is set. In the shadow that ends by itself it is:
-// there the owner only waits for the program to be good enough. What is taken off is taken
-// off in any shadow, as undo does.
+// What the owner says of a message in so many words is final for it: "ordinary" takes our mark off,
+// "important" sets it, as any mark is set. The word outranks threshold, budget, age and an earlier
+// refusal. It does not outrank the configuration: with no mark configured, with shadow = "on", in the
+// owner's own mail and in folders whose mail is not decided, nothing is set. In the shadow that ends
+// by itself it is. What is taken off is taken off in any shadow, as undo does.
 
 // Word returns the label that the owner gave a message in so many words, or by setting or
 // removing the mark; 0: none.

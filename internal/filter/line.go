@@ -162,12 +162,10 @@ func (f *Line) Spend(day int32) store.Reason {
 	return store.ReasonThreshold
 }
 
-// When important mail becomes rarer, or scores rise, the best threshold for the last 2,000
-// labelled scores is too low until the window has followed, and too much is marked. So the
-// threshold rises while more messages are called important than there were above it among the
-// labelled scores. It does not fall while fewer are: in the trials, falling as well left more
-// windows with too many marks. The three constants were chosen on linux-mtd and linux-mips
-// (docs/results.md, "The threshold").
+// When important mail becomes rarer, or scores rise, the best threshold for the last 2,000 labelled
+// scores is too low until the window has followed. So the threshold rises while more messages are
+// called important than there were above it among the labelled scores. It does not fall while fewer
+// are. The constants were chosen on linux-mtd and linux-mips (docs/results.md, "The threshold").
 const (
 	// excessWeight is by how much the threshold rises, in units of the score, for an
 	// excess of 1.
@@ -225,9 +223,8 @@ func (f *Line) call(at store.Moment, important bool) {
 	f.stale = true
 }
 
-// countCalls counts the calls anew after lessons were taken back: those of earlier messages as
-// they were made, and those since as they would have been made. The lessons that are gone may
-// have called much important, and the threshold would stay up for the next messages.
+// countCalls counts the calls anew after lessons were taken back, which may have called much
+// important: those of earlier messages as they were made, and those since as they would have been.
 func (f *Line) countCalls(calls []Call) {
 	a := &f.st.Account
 	a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant = 0, 0, 0, 0

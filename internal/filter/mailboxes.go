@@ -8,11 +8,9 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// While an account is paused, off means off: nothing is decided, learnt or
-// intended, and time brings nothing about. What a source had reported and was not
-// yet applied is dropped, as at a crash; the positions stand where they were, so
-// that it is all reported again after the pause. Only marks are taken back, if the
-// owner asks for that.
+// While an account is paused, nothing is decided, learnt or intended. What a source had reported and
+// was not yet applied is dropped, as at a crash: the positions stand where they were, so it is
+// reported again after the pause. Only marks are taken back, if the owner asks for that.
 
 // allowedInPause reports whether a paused account takes an event: only what its
 // owner says of the account itself, and what becomes of marks to be taken back.
@@ -55,11 +53,9 @@ func (e *Resumed) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// A state out of a backup does not know what was marked since, nor what the owner
-// took the mark off. The mail in question arrives once more, with or without a
-// mark. It must not be marked, because of those taken off: the source reports it
-// as backlog. And a mark that it comes with must teach nothing, because it may be
-// our own.
+// A state out of a backup does not know what was marked since, nor what the owner took the mark off.
+// The mail in question arrives once more. It must not be marked: the source reports it as backlog.
+// And a mark that it comes with must teach nothing, as it may be our own.
 
 // apply notes that the mailboxes may have moved on without the state.
 // What has settled is learnt by the next tick, if the account is not paused.

@@ -67,11 +67,10 @@ func (f *Messages) Oldest() (at store.Moment, ok bool) {
 // Limits.Keep. Looking costs a walk over the history.
 const forgetEvery = 32
 
-// capMessages forgets messages: those that Limits.Keep says are too old and, once there
-// are more than Limits.Messages, the oldest tenth. What was learnt of them, their
-// places, marks and refusals stay. So do the messages of the lessons that a dual learner
-// replays: an undo must find what the live run replayed. Where these are most of the limit,
-// there are as many more that a quarter of it is left for the newest.
+// capMessages forgets messages: those that Limits.Keep says are too old and, once there are more
+// than Limits.Messages, the oldest tenth. What was learnt of them, their places, marks and refusals
+// stay. So do the messages of lessons that are replayed: an undo must find them. Where these are
+// most of the limit, there are as many more that a quarter of it is left for the newest.
 func (f *Messages) capMessages() {
 	if f.opts.Limits.Keep > 0 && f.st.Account.Messages%forgetEvery == 0 {
 		f.forgetOld()
@@ -109,12 +108,10 @@ func (f *Messages) lose(k store.MessageKey, m *store.Message) {
 	}
 }
 
-// forgetOld forgets what is older, by the account's clock, than Limits.Keep: messages,
-// and what is remembered of Message-IDs, threads, and senders to whom the owner never
-// wrote. What came since the message of the oldest lesson that a dual learner replays
-// stays, and so do the messages of all these lessons: without them it would learn less
-// (docs/results.md, "What an account keeps"). Messages with a label that has not settled
-// and all marks on a server stay, too; and of senders, how many lessons they gave.
+// forgetOld forgets what is older, by the account's clock, than Limits.Keep: messages, and what is
+// remembered of Message-IDs, threads, and senders to whom the owner never wrote. Messages of lessons
+// that are replayed and all since the oldest of them stay (docs/results.md, "What an account keeps"),
+// as do messages with a label that has not settled, and all marks on a server.
 func (f *Messages) forgetOld() {
 	end := f.st.Account.Clock.Add(-f.opts.Limits.Keep)
 	// Messages arrived in the order of their numbers and of the clock.

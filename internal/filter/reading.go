@@ -10,18 +10,9 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Most people star and answer little. They read and delete, hundreds of messages in a year,
-// and what they read and keep is mostly what they want. But reading says something only where
-// the owner does not read everything: who opens all mail, or has a program that marks all as
-// read, says nothing by it. So reading is a yes as far as it parts the owner's mail, and
+// Most people star and answer little; what they read and keep is mostly what they want. But who
+// opens all mail says nothing by it. So reading is a yes as far as it parts the owner's mail, and
 // whatever the owner says with a star, a mark or an answer outranks it.
-//
-//	read by itself ─▶ kept for Dual.Horizon ─▶ yes (SourceRead), if ReadingTells says so
-//	one text for many, read and kept ─▶ nothing, where it would be a yes: people open more
-//	  newsletters than they want marked
-//	left unread    ─▶ as ever: a no, at first provisional
-//	read with many others at once, or before we saw it for the first time ─▶ says nothing
-//	a personal letter, read and kept ─▶ unknown, if it is no yes
 
 const (
 	// readWeight is how much a yes from reading weighs, in parts of Options.ImplicitWeight, where

@@ -18,10 +18,9 @@ import (
 // MaxRules is how many rules an account may have.
 const MaxRules = 1000
 
-// Rule is the owner's word about all messages of a kind: always important, or
-// always ordinary. A message that it matches is decided by it and not by the
-// threshold; and the weights are kept such that the rule's own feature, were it
-// all that is known of a message, would decide the same.
+// Rule is the owner's word about all messages of a kind: always important, or always ordinary. It
+// decides a message that it matches, in place of the threshold; and the weights are kept such that
+// the rule's own feature, were it all that is known of a message, would decide the same.
 type Rule struct {
 	// Match is what parsePredicate reads, such as "from:ann@example.org".
 	Match string      `cbor:"1,keyasint"`

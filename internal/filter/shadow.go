@@ -48,14 +48,10 @@ func (t *Tally) Count(called, important bool, n int) {
 	}
 }
 
-// Standing compares the decisions with the better of two baselines over the last
-// labels, at most 2,000: each message as it was judged when it arrived, against
-// the label that was learnt of it later.
-//
-// A decision counts here also while too few labels were learnt for it to be
-// taken: what would have been called important. A share or a cost that the owner
-// chose is no matter of quality, so decisions are compared at the threshold of
-// the best F1, or at the fixed one.
+// Standing compares the decisions with the better of two baselines over the last labels, at most
+// 2,000: each message as it was judged when it arrived, against the label that was learnt of it
+// later; also while too few labels were learnt to decide. A share or a cost that the owner chose is
+// no matter of quality, so decisions are compared at the threshold of the best F1, or the fixed one.
 type Standing struct {
 	Labels    int // in the window
 	Important int // of those
@@ -110,12 +106,10 @@ func (s Standing) Better() bool {
 
 // InShadow reports whether decisions are recorded and nothing is marked.
 //
-// ShadowAuto ends by itself once a few important labels are known and the promise of
-// precision can be kept, and comes back only where even the surest messages can't keep it.
-// From FirstLabels important labels on it marks a few messages a day; from JudgedLabels on, as
-// many as the threshold calls important, and then an account has Proven itself: it goes on
-// marking also when the window holds fewer. The owner brings the shadow back with ShadowOn;
-// after that ShadowAuto begins anew.
+// ShadowAuto ends by itself once FirstLabels important labels are known and the promise of precision
+// can be kept. Then a few messages a day are marked; from JudgedLabels on, as many as the threshold
+// calls important, and the account has Proven itself: it goes on marking also when the window holds
+// fewer. The owner brings the shadow back with ShadowOn; after that ShadowAuto begins anew.
 func (f *Line) InShadow() bool {
 	switch f.opts.Shadow {
 	case ShadowOff:

@@ -75,11 +75,9 @@ func mannerOf(place Place, away bool, modseq uint64) manner {
 	return with
 }
 
-// An owner who changes more than Options.Bulk messages in the same way at once tidies
-// up, and has no opinion on any one of them. What is at once? Seen live, it is within
-// one settle window. Found after an absence, it is what one command did, which the
-// server tells by giving one number (MODSEQ) to all of it; what merely was found at
-// once may be the corrections of a week.
+// An owner who changes more than Options.Bulk messages in the same way at once tidies up, and has no
+// opinion on any one of them. At once is, seen live, within one settle window; found after an
+// absence, what one command did, which the server tells by one number (MODSEQ).
 
 // dropBulk withdraws the label that e waits for, and all like it that came at once,
 // when there are more than Options.Bulk of them, or when they belong to those that were
@@ -200,14 +198,10 @@ func (f *Teacher) tellLine(k store.MessageKey, m *store.Message, label model.Lab
 	r.Lessons = append(r.Lessons, l)
 }
 
-// The owner's silence is final after days, and by then the learner has seen hundreds
-// of messages without hearing that most of them were ordinary. So silence of some
-// hours is learnt already, as a provisional no. Many are wrong, since answers take
-// their time: when the answer comes the no is taken back exactly, as if it had never
-// been learnt.
-//
-// While the owner is away silence says nothing. A provisional label needs a sign of
-// the owner, about whatever message, after the arrival of the one in question.
+// The owner's silence is final after days. Until then the learner would not hear that most mail was
+// ordinary, so silence of some hours is learnt already, as a provisional no. When an answer comes,
+// it is taken back exactly. While the owner is away silence says nothing: a provisional label needs
+// a sign of the owner, about whatever message, after the arrival of the one in question.
 
 // hearQuiet learns the provisional labels that are due at now.
 func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
@@ -227,12 +221,9 @@ func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
 	return nil
 }
 
-// hearQuietOf learns the provisional label of m, whose key is k, or finds that there is
-// none. The caller puts the row.
-//
-// A mark of ours makes the owner look, or is in the way of a message that they would
-// have found. So a marked message waits for longer and weighs less, and it must have
-// been read; and what it teaches is a no, never that the mark was right.
+// hearQuietOf learns the provisional label of m, whose key is k, or finds that there is none. The
+// caller puts the row. Our mark makes the owner look, or is in the way of it. So a marked message
+// waits for longer, weighs less, must have been read, and teaches a no, never a yes.
 func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
 	m.Quiet = store.QuietNothing
 	f.People.noteKept(m)
@@ -253,10 +244,9 @@ func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Q
 	return f.learn(k, m, word.label, word.source, r)
 }
 
-// advance moves the account's clock to at, never back, and learns what has
-// settled by then: first pending labels in order of (since, Seq), then provisional
-// labels in order of Seq, then silences in order of (SilenceFrom, Seq); of a paused
-// account, only the clock.
+// advance moves the account's clock to at, never back, and learns what has settled by then: pending
+// labels by (since, Seq), then provisional ones by Seq, then silences by (SilenceFrom, Seq); of a
+// paused account, only the clock.
 func (f *Teacher) advance(at store.Moment, r *Result) error {
 	r.Changed = true
 	f.st.Account.Clock = max(f.st.Account.Clock, at)
