@@ -170,7 +170,7 @@ var kafkaEntries = map[string]entry{
 	"kafka.max_message_bytes":   {"A record becomes a dead letter if its value is longer than this after decompression.", false},
 	"kafka.snapshot_every":      {"Write a snapshot of a partition after this many of its records.", false},
 	"kafka.snapshot_interval":   {"Write a snapshot of a partition after this time, if it had any record.", false},
-	"kafka.account_limit":       {"How many records of one account may wait in a partition before it is set aside: the others go before it, and it\ncatches up in its own order (docs/kafka.md). 0: no limit.", false},
+	"kafka.account_limit":       {"How many records of one account may wait in a partition before it is set aside: the others go before it, and it\ncatches up in its own order (docs/kafka-operation.md). 0: no limit.", false},
 	"kafka.create_topics":       {"Create missing topics when hinged starts.", false},
 	"kafka.partitions":          {"How many partitions new topics get. You can't change it later, since it says which account is where.", false},
 	"kafka.topics":              {"The names of the topics.", false},
