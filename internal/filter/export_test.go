@@ -12,17 +12,9 @@ import (
 
 // What tests in package filter_test need of the inside.
 
-const BudgetSize = budgetSize
-
 var ChangeSender = changeSender
-var ComparePoints = comparePoints
-
-const ExcessDelay = excessDelay
-const ExcessMemory = excessMemory
-const ExcessWeight = excessWeight
 
 var Facts = facts
-var FirstAbove = firstAbove
 
 var Flips = flips
 
@@ -38,10 +30,6 @@ const MaxBareSenders = maxBareSenders
 const MaxPrior = maxPrior
 const NewDomain = newDomain
 
-var NewWindow = newWindow
-
-type Point = point
-
 var PointOf = pointOf
 
 const ReadMany = readMany
@@ -49,7 +37,6 @@ const ReadWeight = readWeight
 const ServerWindow = serverWindow
 
 var Share = share
-var SlotOf = slotOf
 
 const SpreadUntil = spreadUntil
 
