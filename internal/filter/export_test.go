@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
@@ -13,22 +12,9 @@ import (
 
 // What tests in package filter_test need of the inside.
 
-const BudgetSize = budgetSize
-
 var ChangeSender = changeSender
-var ComparePoints = comparePoints
-
-type Cut = cut
-
-const DeafDays = deafDays
-const ExcessDelay = excessDelay
-const ExcessMemory = excessMemory
-const ExcessWeight = excessWeight
 
 var Facts = facts
-var FirstAbove = firstAbove
-
-const FirstMarks = firstMarks
 
 var Flips = flips
 
@@ -36,24 +22,13 @@ const ForgetEvery = forgetEvery
 
 var HashID = hashID
 
-const IdleTime = idleTime
-
 var IsWord = isWord
 
-const JudgedLabels = judgedLabels
 const MachinePace = machinePace
 const ManyHasty = manyHasty
 const MaxBareSenders = maxBareSenders
 const MaxPrior = maxPrior
 const NewDomain = newDomain
-
-var NewWindow = newWindow
-
-type Newest = newest
-
-var NewestOf = newestOf
-
-type Point = point
 
 var PointOf = pointOf
 
@@ -61,19 +36,13 @@ const ReadMany = readMany
 const ReadWeight = readWeight
 const ServerWindow = serverWindow
 
-type SettleEntry = settleEntry
-
 var Share = share
-var SlotOf = slotOf
 
 const SpreadUntil = spreadUntil
-const StrangerMemory = strangerMemory
 
 var Strength = strength
 
 const TrustKept = trustKept
-const UnheardDays = unheardDays
-
 const WindowSize = windowSize
 
 // Arriving has a Memory be what package past replays with.
@@ -83,7 +52,7 @@ func (f *Filter) SetVectors(v Vectors) { f.vectors, f.learning.vectors.stored = 
 
 func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.People.copies.of(id) }
 
-func (f *Filter) Learner() Learner { return f.learning.learner }
+func (f *Filter) Learner() learner { return f.learning.learner }
 
 func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.recalled }
 
@@ -99,15 +68,7 @@ func (f *Filter) Lose(k store.MessageKey, m *store.Message) { f.Messages.lose(k,
 
 func (f *Filter) Lookalike(m *Meta) bool { return f.People.lookalike(m) }
 
-func (f *Filter) PassedNow() int { return f.Status.passed }
-
-func (f *Filter) JudgedNow() Standing { return f.Status.judged }
-
-func (f *Filter) FewADay() bool { return f.line.fewADay() }
-
-func (f *Filter) Fitted() Cut { return f.line.fitted() }
-
-func (c cut) OutcomeOf(score float64) store.Outcome { return c.outcome(score) }
+func (c Cut) OutcomeOf(score float64) store.Outcome { return c.outcome(score) }
 
 func (p *point) ImportantPart() float64 { return p.important() }
 
@@ -118,7 +79,8 @@ func (f *Filter) WaitingInOrder() (senders []string) {
 	q := slices.Clone(f.Waits.waiting)
 	seen := map[store.MessageKey]bool{}
 	for len(q) > 0 {
-		e := heap.Pop(&q).(settleEntry)
+		e := q[0]
+		q.pop()
 		m, ok := f.st.Messages.Get(string(e.key[:]))
 		if ok && m.Seq == e.seq && int64(m.SilenceFrom) == int64(e.since) && !seen[e.key] {
 			seen[e.key] = true

@@ -160,7 +160,6 @@ func (f *Filter) begin(o Options) error {
 	f.ledger = ledger.New(f.st, f.wanted)
 	f.tellLedger()
 	f.learning.lessons, f.learning.messages = newLessonWindow(f.st), f.st.Messages
-	f.Waits.early = newEarlyIndex(f.st)
 	return nil
 }
 
@@ -220,7 +219,7 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("rules: %w", err)
 	}
-	learner, err := NewLearner(o, f.st, rules)
+	learner, err := newLearner(o, f.st, rules)
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}

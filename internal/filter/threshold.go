@@ -10,23 +10,20 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// windowSize is how many scores each of the two windows holds. Refitting the
-// threshold over the last 2,000 labelled scores gave 0.98 to 0.99 of the F1 of
-// the best fixed threshold in hindsight (DESIGN.md, "How much to mark").
+// windowSize is how many scores each of the two windows holds. Refitting over the last 2,000 gave
+// 0.98 to 0.99 of the F1 of the best fixed threshold (DESIGN.md, "How much to mark").
 const windowSize = 2000
 
-// window is a ring of the last windowSize scores, kept in a table of the state
-// and, beside it, in ascending order of score.
-//
-// The sorted copy is derived: it holds nothing that the table does not.
+// window is a ring of the last windowSize scores, kept in a table of the state. All else is derived
+// from it: the scores in ascending order, and what was found in them as they are now.
 type window struct {
-	ring   *store.Ring
-	sorted []point
-	best   lastF1    // over sorted
-	by     Threshold // that found it
-	// known is the calibration of sorted, if it is calibrated.
+	ring       *store.Ring
+	sorted     []point
 	known      calibration
-	calibrated bool
+	calibrated bool // known is that of sorted
+	place      place
+	by         Threshold // that found place
+	searched   bool      // place is that of sorted
 }
 
 // slotOf returns where the n-th score ever is (n counts from 0).
@@ -39,12 +36,13 @@ func RoundedScore(score float64) float32 {
 
 // newWindow gathers the scores of a ring. It calls each with them.
 func newWindow(ring *store.Ring, each func(*store.Scored)) *window {
-	points := make([]point, 0, ring.Len())
+	sorted := make([]point, 0, ring.Len()+1)
 	ring.Each(func(slot uint32, s store.Scored) {
 		each(&s)
-		points = append(points, pointOf(slot, &s))
+		sorted = append(sorted, pointOf(slot, &s))
 	})
-	return &window{ring: ring, sorted: sorted(points)}
+	slices.SortFunc(sorted, comparePoints)
+	return &window{ring: ring, sorted: sorted}
 }
 
 // add puts the n-th score ever into the window, in place of the one windowSize before it,
@@ -55,44 +53,27 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	if old, full = w.ring.Get(slot); full {
 		w.replace(pointOf(slot, &old), now)
 	} else {
-		w.sorted, w.calibrated = enter(w.sorted, now), false
-		w.best.note(&now, 1)
+		w.sorted, w.calibrated, w.searched = enter(w.sorted, now), false, false
 	}
 	w.ring.Put(slot, s)
 	return old, full
 }
 
-// budgetSize is how many of the last scores ModeBudget takes its quantile from. Over
-// all of the window, scores that jump by more than they vary leave one window of 1,000
-// messages in ten more than a quarter off the budget; over 500 none
-// (TestR12TheMarkedShareKeepsTheBudget). Fewer make the threshold restless.
+// budgetSize is how many of the last scores ModeBudget takes its quantile from. Over the whole
+// window, scores that jump miss the budget (TestR12TheMarkedShareKeepsTheBudget); fewer make the
+// threshold restless.
 const budgetSize = 500
 
-// newest are the last budgetSize scores of a window in ascending order; see window.
-type newest []point
-
-// newestOf gathers them from a window that got n scores ever.
-func newestOf(w *window, n uint64) newest {
-	var out newest
-	for i := n - min(n, budgetSize); i < n; i++ {
-		if s, ok := w.ring.Get(slotOf(i)); ok {
-			out = append(out, pointOf(slotOf(i), &s))
+// newest returns the last budgetSize of n scores ever, in ascending order.
+func (w *window) newest(n uint64) []point {
+	out := make([]point, 0, budgetSize)
+	last := slotOf(n + windowSize - 1)
+	for _, p := range w.sorted {
+		if age := (last + windowSize - uint32(p.Slot)) % windowSize; age < budgetSize {
+			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, comparePoints)
 	return out
-}
-
-// add puts the n-th score ever in place of the one budgetSize before. w has both.
-func (l *newest) add(w *window, n uint64, s store.Scored) {
-	now := pointOf(slotOf(n), &s)
-	if n >= budgetSize {
-		slot := slotOf(n - budgetSize)
-		old, _ := w.ring.Get(slot)
-		*l = replace(*l, pointOf(slot, &old), now)
-		return
-	}
-	*l = enter(*l, now)
 }
 
 // relabel gives the score in a slot, where there is one, another label, and returns the entry
@@ -108,9 +89,15 @@ func (w *window) relabel(slot uint32, label model.Label, read, unknown bool) (ol
 
 // replace puts a score in the place of another among the sorted ones.
 func (w *window) replace(old, now point) {
-	w.sorted, w.calibrated = replace(w.sorted, old, now), false
-	w.best.note(&old, -1)
-	w.best.note(&now, 1)
+	w.sorted, w.calibrated, w.searched = replace(w.sorted, old, now), false, false
+}
+
+// search returns the place that t finds among the labelled scores.
+func (w *window) search(t Threshold) place {
+	if !w.searched || w.by != t {
+		w.place, w.by, w.searched = t.search(w.sorted), t, true
+	}
+	return w.place
 }
 
 // calibration returns that of the labelled scores.
@@ -148,9 +135,9 @@ func disownUnknown(st *store.State) {
 	}
 }
 
-// cut is where the line runs: above Threshold a message is important, below Low it
+// Cut is where the line runs: above Threshold a message is important, below Low it
 // is ordinary, between them, ends included, unsure. Low is at most Threshold.
-type cut struct {
+type Cut struct {
 	Threshold, Low float64
 	// Precision is what to expect of the messages above. Kept: it is at least as promised,
 	// or too little is known to say.
@@ -158,7 +145,7 @@ type cut struct {
 	Kept      bool
 }
 
-func (c cut) outcome(score float64) store.Outcome {
+func (c Cut) outcome(score float64) store.Outcome {
 	switch {
 	case score > c.Threshold:
 		return store.DecidedImportant
@@ -169,53 +156,43 @@ func (c cut) outcome(score float64) store.Outcome {
 	}
 }
 
-// repay is over how many messages ModeBudget makes up for marks that it set too
-// many or too few. A quantile of the past alone strays: scores drift faster than
-// a window of them, and chance alone exceeds 20 % of the budget within 500
-// messages.
+// repay is over how many messages ModeBudget makes up for marks that it set too many or too few: a
+// quantile of the past alone strays as scores drift.
 const repay = 64
 
-// maxBlur is how far from the threshold a labelled score still counts in part, at
-// most, in units of the score. Over six phases of replay on linux-mtd and
-// linux-mips, with late labels, this width kept both kinds of bad windows below
-// their goals (docs/results.md, "Steadiness") and cost no F1; 0.2 marks too much
-// too often, 0.3 too little.
+// maxBlur is how far from the threshold a labelled score still counts in part, at most, in units of
+// the score: 0.2 marks too much too often, 0.3 too little (docs/results.md, "Steadiness").
 const maxBlur = 0.25
 
 // minBlur is for scores that tell the classes apart hardly or not at all.
 const minBlur = 0.01
 
-// doubt is how many scores the band holds for each that is wrong there: of the labelled
-// scores inside it, at least one in doubt must be important, and so below the threshold by
-// mistake. So the band holds at most doubt times the wrong calls in the window, and closes
-// where the classes part. The goal is 8 (issue 11); mail to come does worse than
-// the mail that the threshold was fitted to.
+// doubt is how many scores the band holds at most for each that is wrong there: of the labelled
+// scores inside it, at least one in doubt must be important. So the band closes where the classes
+// part. The goal is 8 on mail to come (issue 11).
 const doubt = 4
 
-// mostOwed is how many times the share ModeBudget may add to it to make up for
-// marks that it set too few. Scores that fall for hundreds of messages leave that
-// much to make up for: with 1 the share marked was 28 % below a budget of 10 % on
-// linux-mtd with late labels.
+// mostOwed is how many times the share ModeBudget may add to it to make up for marks that it set
+// too few. With 1 the share marked was 28 % below a budget of 10 % on linux-mtd.
 const mostOwed = 4
 
-// fit places the cut according to t, from the labelled scores, the recent ones (in
-// ModeBudget the newest) and, in ModeBudget, from the marks that are owed so far
-// (negative: set too many).
+// fit places the cut according to t, from the labelled scores, the recent ones (in ModeBudget the
+// newest) and, in ModeBudget, from the marks that are owed so far (negative: set too many).
 //
-// The band lies below the threshold. What is unsure is not marked, so a band on both
-// sides would move the line between marked and not marked away from where the threshold
-// was put: away from the best F1, the least cost, or the share asked for.
-func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
+// The band lies below the threshold: what is unsure is not marked, so a band above it would move
+// the line between marked and not marked.
+func (t Threshold) fit(labelled *window, recent []point, owed float64) Cut {
 	if t.Mode == ModeBudget {
 		share := min(1, max(0, t.Share+float64(owed/repay)))
-		return cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare)), Kept: true}
+		return Cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare)), Kept: true}
 	}
-	c := cut{Threshold: t.Value, Kept: true}
+	c := Cut{Threshold: t.Value, Kept: true}
 	if t.Mode != ModeFixed {
-		c.Threshold = labelled.search(&t).at
-	}
-	if t.Mode == ModeAuto && labelled.best.found {
-		c = labelled.calibration().under(labelled.sorted, c.Threshold, t.promise(labelled.best.sums))
+		found := labelled.search(t)
+		c.Threshold = found.at
+		if t.Mode == ModeAuto && found.all.number > 0 {
+			c = labelled.calibration().under(labelled.sorted, c.Threshold, t.promise(found.all))
+		}
 	}
 	c.Low = narrowed(labelled.sorted, c.Threshold, below(recent, c.Threshold, t.UnsureShare))
 	return c
@@ -224,7 +201,7 @@ func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 // promise is the precision that marks must have: what is promised, and more than marking
 // everything has, which is right as often as mail is important.
 func (t Threshold) promise(all soft) float64 {
-	return max(t.Precision, all.important/all.number+betterBy)
+	return max(t.Precision, all.important/all.number+BetterBy)
 }
 
 // quantile returns the value below which a share q of the sorted scores lies,
@@ -247,10 +224,8 @@ func below(sorted []point, t, share float64) float64 {
 	return sorted[begin].Score
 }
 
-// narrowed returns the least labelled score from limit to t such that at least one in
-// doubt of the sorted labelled scores from there to t is important; t if there is none,
-// and limit when there are no labels, which then say nothing against it. O(scores from
-// limit to t + log n).
+// narrowed returns the least labelled score from limit to t such that at least one in doubt of the
+// labelled scores from there to t is important; t if there is none, limit when there are no labels.
 func narrowed(sorted []point, t, limit float64) float64 {
 	if len(sorted) == 0 {
 		return limit
@@ -278,4 +253,65 @@ func firstAbove(sorted []point, t float64) int {
 		return 1
 	})
 	return at
+}
+
+// point is what the threshold is fitted to of a score, and where in the window it is.
+type point struct {
+	Score float64
+	Label model.Label
+	Slot  uint16
+	// Doubt is how much of it is ordinary, where its label says that it is important.
+	Doubt float32
+}
+
+// important is how much of an important message it counts as: 0, 1, or a part of it where its
+// label is in doubt. It has no branch on the label, which no processor could predict.
+func (p *point) important() float64 {
+	return float64(float64(1-p.Doubt) * float64((p.Label+model.Important)>>1))
+}
+
+func pointOf(slot uint32, s *store.Scored) point {
+	p := point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
+	if s.Read || s.Unknown {
+		p.Doubt = readDoubt
+	}
+	return p
+}
+
+// comparePoints orders by score, then by label, then by slot.
+func comparePoints(a, b point) int {
+	switch {
+	case a.Score < b.Score:
+		return -1
+	case a.Score > b.Score:
+		return 1
+	case a.Label != b.Label:
+		return int(a.Label) - int(b.Label)
+	default:
+		return int(a.Slot) - int(b.Slot)
+	}
+}
+
+// enter enters a score into sorted ones.
+func enter(sorted []point, p point) []point {
+	at, _ := slices.BinarySearchFunc(sorted, p, comparePoints)
+	return slices.Insert(sorted, at, p)
+}
+
+// replace puts a score in the place of another, of which there is one. Only the scores
+// between the two move.
+func replace(sorted []point, old, now point) []point {
+	from, found := slices.BinarySearchFunc(sorted, old, comparePoints)
+	if !found {
+		return enter(sorted, now)
+	}
+	to, _ := slices.BinarySearchFunc(sorted, now, comparePoints)
+	if to > from {
+		to-- // counted without the old one
+		copy(sorted[from:], sorted[from+1:to+1])
+	} else {
+		copy(sorted[to+1:], sorted[to:from])
+	}
+	sorted[to] = now
+	return sorted
 }

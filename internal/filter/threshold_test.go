@@ -189,7 +189,7 @@ func TestTheBudgetIsKeptWhenScoresSwing(t *testing.T) {
 		marked := 0
 		for n := range messages {
 			score := 0.4*rng.NormFloat64() + 0.6*math.Sin(float64(n)/300)
-			outcome := f.fitted().outcome(score)
+			outcome := f.Cut().outcome(score)
 			if outcome == store.DecidedImportant {
 				marked++
 			}
@@ -302,7 +302,7 @@ func TestTheMarkedShareFollowsTheBudget(t *testing.T) {
 					if rng.Float64() < positive {
 						score += 1.5
 					}
-					c := f.fitted()
+					c := f.Cut()
 					marked = append(marked, c.outcome(score) == store.DecidedImportant)
 					f.noteScore(score, c.outcome(score))
 				}
@@ -333,4 +333,53 @@ func budgeted(share float64) *Line {
 	l := &Line{opts: &o, st: store.NewState()}
 	l.gather()
 	return l
+}
+
+// TestTheThresholdIsThatOfASearchAfterEachLabel: what a window says, with labels that come,
+// leave and change, is what a search finds.
+func TestTheThresholdIsThatOfASearchAfterEachLabel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	w, auto := newWindow(store.NewState().Labelled, func(*store.Scored) {}), Threshold{Mode: ModeAuto}
+	draw := func() store.Scored {
+		label, score := model.Ordinary, float64((rng.NormFloat64()-1)*0.3)
+		if rng.Float64() < 0.1 {
+			label, score = model.Important, score+1
+		}
+		return store.Scored{Label: label, Score: RoundedScore(math.Round(score/0.05) * 0.05)}
+	}
+	for n := range uint64(3 * windowSize) {
+		if n > 10 && rng.IntN(50) == 0 {
+			w.relabel(slotOf(n-1-uint64(rng.IntN(10))), draw().Label, rng.IntN(2) == 0, false)
+		}
+		w.add(n, draw())
+		if got, want := w.search(auto).at, auto.search(w.sorted).at; rng.IntN(5) > 0 && got != want {
+			t.Fatalf("after %d labels the threshold is %v, by a search %v", n+1, got, want)
+		}
+	}
+}
+
+// TestReplacingAScoreIsTakingItOutAndEnteringAnother: scores with many ties, beside the slow way.
+func TestReplacingAScoreIsTakingItOutAndEnteringAnother(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 2000 {
+		points := randomScores(rng, 1+rng.IntN(12), 0.4)
+		out := points[rng.IntN(len(points))]
+		in := randomScores(rng, 1, 0.5)[0]
+		var want []point
+		for i, p := range points {
+			if p == out {
+				want = append(append(want, points[:i]...), points[i+1:]...)
+				break
+			}
+		}
+		want = append(want, in)
+		slices.SortFunc(want, comparePoints)
+		before := append([]point(nil), points...)
+		got := replace(points, out, in)
+		for i := range want {
+			if len(got) != len(want) || got[i] != want[i] {
+				t.Fatalf("%v in the place of %v in %v gives %v, want %v", in, out, before, got, want)
+			}
+		}
+	}
 }
