@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -171,18 +170,6 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// warnOfDamaged says, when an empty store was begun beside damaged ones, that these are there:
-// what they knew is not in use.
-func warnOfDamaged(path string, o Options) {
-	if damaged, err := Beside(path, DamagedInfix); err == nil && len(damaged) > 0 {
-		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
-			"store", path, "damaged", damaged)
-	}
-}
-
-// drafting is in the name of a store that is being created, behind the store's.
-const drafting = ".new-"
-
 // create makes an empty store at path unless there is a file. It appears there
 // finished and on the disk, so that a file that is empty or has no schema is
 // never one whose creation was interrupted.
@@ -194,49 +181,45 @@ func create(path string, o Options) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(dir, filepath.Base(path)+drafting+"*") // mode 0600
+	draft, err := draftName(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if gone := os.Remove(draft.Name()); !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
-	}()
-	if err := draft.Close(); err != nil {
-		return err
-	}
-	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistArrayType})
-	if err != nil {
-		return plain(err)
-	}
+	defer func() { err = errors.Join(err, removeIfThere(draft)) }()
 	damaged, err := Beside(path, DamagedInfix)
-	err = errors.Join(err, db.Update(func(tx *bolt.Tx) error {
-		if err := writeSchema(tx); err != nil || len(damaged) == 0 {
-			return err
-		}
-		return beginInstead(tx, damaged[len(damaged)-1])
-	}))
-	if err := errors.Join(err, db.Close()); err != nil {
-		return plain(err)
+	if err := errors.Join(err, layOut(draft, damaged)); err != nil {
+		return err
 	}
 	if err := o.step("link"); err != nil {
 		return err
 	}
-	if err := giveTo(draft.Name(), dir); err != nil {
-		return err
+	if err = giveTo(draft, dir); err == nil {
+		err = Place(draft, path, false)
 	}
-	// A link, unlike a rename, does not replace the store of another process that
-	// starts at the same moment.
-	err = linkOrRename(draft.Name(), path)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // the other one came first
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil // another process came first, and may have cleared the draft away
 	}
+	if err == nil && len(damaged) > 0 {
+		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
+			"store", path, "damaged", damaged)
+	}
+	return err
+}
+
+// layOut makes an empty store of the empty file at path, in the place of the last of the damaged
+// ones, if there are any.
+func layOut(path string, damaged []string) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{FreelistType: bolt.FreelistArrayType})
 	if err != nil {
-		return err
+		return plain(err)
 	}
-	warnOfDamaged(path, o)
-	return SyncDir(dir)
+	err = db.Update(func(tx *bolt.Tx) error {
+		if err := writeSchema(tx); err != nil || len(damaged) == 0 {
+			return err
+		}
+		return beginInstead(tx, damaged[len(damaged)-1])
+	})
+	return plain(errors.Join(err, db.Close()))
 }
 
 // openChecked opens the file at path and reports the first thing wrong with it. A file that is
@@ -250,7 +233,7 @@ func openChecked(path string, o Options, readOnly bool) (*bolt.DB, error) {
 		return nil, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
 	}
 	if info.Size() < minSize {
-		if held, err := lockedElsewhere(path); held || err != nil {
+		if held, err := lockedElsewhere(path); !readOnly && (held || err != nil) {
 			return nil, errors.Join(err, store.ErrRunning)
 		}
 		return nil, damage("the file has %d bytes; not even its header fits", info.Size())
@@ -301,40 +284,18 @@ func setAside(path string, o Options, cause error) error {
 	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again with an empty store", path, cause, aside, path)
 }
 
-// SetAside renames the damaged store at path, which nobody has open, as Open does, and returns its
-// new name; "" if there is none.
-func SetAside(path string) (aside string, err error) {
-	if aside, err = moveAside(path, Options{}); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// clearUnfinished removes what processes that were killed left behind, beside the store and in it.
+// The caller has the lock on the store; what others make beside it is told apart by its own lock.
+func clearUnfinished(path string, db *bolt.DB) error {
+	if err := clearDrafts(path); err != nil {
+		return err
 	}
-	return aside, err
-}
-
-// moveAside renames the file at path and returns its new name.
-func moveAside(path string, o Options) (aside string, err error) {
-	if aside, err = freeName(path + DamagedInfix); err != nil {
-		return "", err
-	}
-	if err := o.step("aside"); err != nil {
-		return "", err
-	}
-	if err := os.Rename(path, aside); err != nil {
-		return "", err
-	}
-	if err := removeIfThere(path + suspicion); err != nil { // not before: a file that stays is to be read whole
-		return "", err
-	}
-	return aside, SyncDir(filepath.Dir(path))
-}
-
-// freeName returns prefix<n> with the first n from 1 for which there is no file.
-func freeName(prefix string) (string, error) {
-	for n := 1; ; n++ {
-		name := prefix + strconv.Itoa(n)
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", err
+	return plain(guard(func() error {
+		var left bool
+		err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(arrivingBucket) != nil; return nil })
+		if err != nil || !left {
+			return err
 		}
-	}
+		return db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(arrivingBucket) })
+	}))
 }

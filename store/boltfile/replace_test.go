@@ -139,20 +139,3 @@ func TestReplaceThatFailsLeavesTheStore(t *testing.T) {
 		t.Errorf("the other's store is now %q, %v", data, err)
 	}
 }
-
-func TestFilesWithoutLinksAreCopied(t *testing.T) {
-	dir := t.TempDir()
-	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	if err := os.WriteFile(from, []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := copyFile(from, to); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := os.ReadFile(to); err != nil || string(data) != "content" {
-		t.Errorf("%q, %v", data, err)
-	}
-	if err := copyFile(from, to); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a copy over a file: %v", err)
-	}
-}

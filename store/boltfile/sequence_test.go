@@ -63,28 +63,6 @@ func TestTheIndexStaysWhenFeaturesCannotBeDropped(t *testing.T) {
 	})
 }
 
-func TestACompactThatStopsAtOnceTouchesNothing(t *testing.T) {
-	o := testOptions()
-	o.Hooks.Step = func(step string) error {
-		if step == "compact" {
-			return errBroken
-		}
-		return nil
-	}
-	s := openTest(t, storetest.TempStore(t), o)
-	left := s.path + compacting
-	if err := os.WriteFile(left, []byte("another's"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	draft, err := s.file.compactInto(t.Context(), left)
-	if draft != nil || !errors.Is(err, errBroken) {
-		t.Errorf("compactInto: %v", err)
-	}
-	if data, err := os.ReadFile(left); err != nil || string(data) != "another's" {
-		t.Errorf("the file that was there is now %q, %v", data, err)
-	}
-}
-
 func TestACopyOfAFileIsWholeOrNotThere(t *testing.T) {
 	dir := t.TempDir()
 	to := filepath.Join(dir, "to")

@@ -124,9 +124,6 @@ type Store struct {
 	vectorsRead, namesRead atomic.Uint64
 
 	mu sync.Mutex
-	// vocabularies holds the checksums of those that were checked, by account, a bounded
-	// number of them.
-	vocabularies map[string]uint32
 	// tried holds, by account, the commit at which a checkpoint was last tried
 	// and failed, so that a full disk is not tried at every commit.
 	tried map[string]uint64
@@ -136,7 +133,7 @@ type Store struct {
 func newStore(f *file, o Options) (*Store, error) {
 	s := &Store{
 		path: f.path, o: o, file: f, scrubbing: make(chan struct{}, 1),
-		vocabularies: map[string]uint32{}, tried: map[string]uint64{},
+		tried: map[string]uint64{},
 	}
 	err := f.view(func(tx *bolt.Tx) error {
 		if tx.Bucket(metaBucket).Get(positionKey) == nil {
@@ -144,7 +141,7 @@ func newStore(f *file, o Options) (*Store, error) {
 		}
 		row, err := readPosition(tx)
 		if err == nil {
-			s.belongs(row.partition())
+			s.belongs(row.Partition)
 		}
 		return err
 	})
@@ -258,5 +255,4 @@ func (s *Store) forget(account string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tried, account)
-	delete(s.vocabularies, account)
 }
