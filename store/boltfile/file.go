@@ -47,7 +47,7 @@ type file struct {
 }
 
 func newFile(path string, db *bolt.DB, o Options) *file {
-	return &file{path: path, db: db, o: o}
+	return &file{path: path, db: db, o: o, readOnly: db.IsReadOnly()}
 }
 
 // close waits for running calls and lets go of the file.
@@ -89,7 +89,7 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 func (f *file) view(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db.View, fn))
+	return f.run(f.db.View, fn)
 }
 
 // update runs fn in a write transaction and commits it unless fn fails.
@@ -98,7 +98,7 @@ func (f *file) update(fn func(*bolt.Tx) error) error {
 	defer f.writing.Unlock()
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db.Update, fn))
+	return f.run(f.db.Update, fn)
 }
 
 // run runs fn in a transaction that in begins and ends. Damage that is met in it ends the use
@@ -111,7 +111,7 @@ func (f *file) run(in func(func(*bolt.Tx) error) error, fn func(*bolt.Tx) error)
 	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
 		err = f.end(err)
 	}
-	return f.closed(err)
+	return plain(err)
 }
 
 // end notes the damage that was met, and has the next Open read the whole file. It returns
@@ -142,14 +142,6 @@ func (f *file) advice() string {
 		return "Stop hinged and put the newest backup in its place: hinged restore " + newest
 	}
 	return "Stop hinged and put a backup in its place with hinged restore"
-}
-
-// closed is the error of a call that came after close.
-func (f *file) closed(err error) error {
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		return store.ErrClosed
-	}
-	return err
 }
 
 // damage returns an ErrDamaged that says what is wrong.

@@ -239,7 +239,7 @@ func (s *Store) Backup(w io.Writer) (n int64, err error) {
 		n, err = tx.WriteTo(w)
 		return err
 	})
-	return n, plain(err)
+	return n, err
 }
 
 // CopyAccount writes a store that holds one account alone to w, as of its last commit, while

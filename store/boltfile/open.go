@@ -38,28 +38,17 @@ const minSize = 2 * 4096
 // ours ErrSchema; those are left as they are.
 func Open(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	db, err := openSound(path, o)
+	s, err := openSound(path, o)
 	if errors.Is(err, store.ErrDamaged) {
 		return nil, setAside(path, o, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opening store %s: %w", path, err)
-	}
-	return opened(path, db, o)
-}
-
-// opened is the store in a database that is open.
-func opened(path string, db *bolt.DB, o Options) (*Store, error) {
-	f := newFile(path, db, o)
-	f.readOnly = db.IsReadOnly()
-	s, err := newStore(f, o)
 	wrap(&err, "opening store %s", path)
 	return s, err
 }
 
 // openSound opens the file at path, or one that it creates, after a check, and clears away
 // what was unfinished.
-func openSound(path string, o Options) (*bolt.DB, error) {
+func openSound(path string, o Options) (*Store, error) {
 	if err := o.step("create"); err != nil {
 		return nil, err
 	}
@@ -73,7 +62,7 @@ func openSound(path string, o Options) (*bolt.DB, error) {
 	if err := clearUnfinished(path, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return db, nil
+	return newStore(newFile(path, db, o), o)
 }
 
 // OpenReadOnly opens the store at path for reading, as Open does, but changes
@@ -85,7 +74,7 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening store %s for reading: %w", path, err)
 	}
-	return opened(path, db, o)
+	return newStore(newFile(path, db, o), o)
 }
 
 // openFile opens the database. After a failure nothing of it stays open or

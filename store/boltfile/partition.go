@@ -32,7 +32,13 @@ func OpenPartition(path string, p store.Partition, o Options) (*Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("opening the file of %v: %w", p, err)
 	}
-	s, err := openPartition(path, p, o.withDefaults())
+	s, err := openSound(path, o.withDefaults())
+	if err == nil {
+		if is := s.partition.Load(); is != nil && *is == p {
+			return s, nil
+		}
+		err = errors.Join(damage("it is not the file of that partition"), s.Close())
+	}
 	if errors.Is(err, store.ErrDamaged) {
 		aside, moveErr := moveAside(path, o)
 		if moveErr != nil {
@@ -40,22 +46,7 @@ func OpenPartition(path string, p store.Partition, o Options) (*Store, error) {
 		}
 		err = fmt.Errorf("%w; it was moved to %s", err, aside)
 	}
-	return s, err
-}
-
-func openPartition(path string, p store.Partition, o Options) (*Store, error) {
-	db, err := openSound(path, o)
-	if err != nil {
-		return nil, fmt.Errorf("opening the file of %v, %s: %w", p, path, err)
-	}
-	s, err := opened(path, db, o)
-	if err != nil {
-		return nil, err
-	}
-	if is := s.partition.Load(); is == nil || *is != p {
-		return nil, errors.Join(damage("%s is not the file of %v", path, p), s.Close())
-	}
-	return s, nil
+	return nil, fmt.Errorf("opening the file of %v, %s: %w", p, path, err)
 }
 
 // BeginPartition makes the store, which is empty, that of a partition, which was read up to a
@@ -235,7 +226,7 @@ func (s *Store) ReadPartition(fn func(*PartitionView) error) error {
 	if err := s.demand(true); err != nil {
 		return err
 	}
-	return plain(s.file.copyOut(func(tx *bolt.Tx) error {
+	return s.file.copyOut(func(tx *bolt.Tx) error {
 		row, err := readPosition(tx)
 		if err != nil {
 			return err
@@ -245,7 +236,7 @@ func (s *Store) ReadPartition(fn func(*PartitionView) error) error {
 			return err
 		}
 		return fn(&PartitionView{Partition: row.Partition, LogPosition: row.LogPosition, Accounts: names, tx: tx})
-	}))
+	})
 }
 
 // Pending returns where an account comes from, and whether it is still to be taken over.

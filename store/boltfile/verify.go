@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -192,9 +194,8 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 	}
 	note(verifyNumbers(account, journalBucket, p.Base.Journal, p.Journal))
 	note(verifyNumbers(account, lessonsBucket, p.LessonBase().Lesson, p.Lesson))
-	note(verifyLessons(ctx, account))
+	note(eachLesson(account, p.LessonBase().Lesson, p.Lesson, func(store.Lesson) {}))
 	note(verifyFeatures(ctx, account, p))
-	note(verifyVocabulary(account))
 	note(verifyNames(account, p))
 	for _, of := range p.Saved()[1:] {
 		_, err := checked(loadSaved(account, *of))
@@ -265,43 +266,35 @@ func verifyNumbers(account *bolt.Bucket, name []byte, first, end uint64) error {
 	return nil
 }
 
-func verifyLessons(ctx context.Context, account *bolt.Bucket) error {
-	b, err := part(account, lessonsBucket)
-	if err != nil {
-		return err
-	}
-	return b.ForEach(func(key, value []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var lesson store.Lesson
-		if err := decodeFramed(frameLesson, key, value, &lesson); err != nil {
-			return fmt.Errorf("lesson at %x: %w", key, err)
-		}
-		return nil
-	})
-}
-
-// verifyFeatures checks that every record of features has its entry in the index
-// and every entry its record.
+// verifyFeatures checks that every vector can be read, that every record of features has its entry
+// in the index, and every entry its record.
 func verifyFeatures(ctx context.Context, account *bolt.Bucket, p Progress) error {
 	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
 	}
+	v, err := readVocabulary(account)
+	if err != nil {
+		return err
+	}
+	var x packed.Vector
 	records, entries := 0, 0
 	err = features.ForEach(func(key, value []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		records++
-		if len(key) != 12 || len(value) < frameSize+len(store.MessageKey{}) {
-			return errors.New("a record of features is malformed")
+		payload, dense, err := unframeFeature(key, value)
+		if err == nil && dense {
+			err = x.Read(payload[len(store.MessageKey{}):], v.Vocabulary)
+		}
+		if err != nil || len(key) != len(featureKey{}) {
+			return fmt.Errorf("features at %x: %w", key, cmp.Or(err, errShortFeature))
 		}
 		if commit := binary.BigEndian.Uint64(key); commit == 0 || commit > p.Commit {
 			return fmt.Errorf("features are of commit %d, the last was %d", commit, p.Commit)
 		}
-		if index.Get(indexKey(store.MessageKey(value[frameSize:]), key)) == nil {
+		if index.Get(indexKey(store.MessageKey(payload), key)) == nil {
 			return fmt.Errorf("features at %x are not in the index", key)
 		}
 		return nil

@@ -205,26 +205,3 @@ func plainAgain(account *bolt.Bucket) error {
 	}
 	return dropVocabulary(account)
 }
-
-// verifyVocabulary checks that every vector can be read.
-func verifyVocabulary(account *bolt.Bucket) error {
-	v, err := readVocabulary(account)
-	if err != nil {
-		return err
-	}
-	features, err := part(account, featuresBucket)
-	if err != nil {
-		return err
-	}
-	var x packed.Vector
-	return features.ForEach(func(key, value []byte) error {
-		payload, dense, err := unframeFeature(key, value)
-		if err == nil && dense {
-			err = x.Read(payload[len(store.MessageKey{}):], v.Vocabulary)
-		}
-		if err != nil {
-			return fmt.Errorf("features at %x: %w", key, err)
-		}
-		return nil
-	})
-}
