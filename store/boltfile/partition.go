@@ -85,17 +85,6 @@ func (s *Store) BeginTakeOver(ctx context.Context, p store.Partition, at store.L
 	return err
 }
 
-// demand returns ErrPartition unless the file is that of a partition, or of none.
-func (s *Store) demand(partition bool) error {
-	switch p := s.partition.Load(); {
-	case partition && p == nil:
-		return fmt.Errorf("%w: its accounts are of none", store.ErrPartition)
-	case !partition && p != nil:
-		return fmt.Errorf("%w: its accounts are of %v", store.ErrPartition, p)
-	}
-	return nil
-}
-
 // NotePartition changes the row of the partition: its topic's id, which the brokers told only
 // later, that its log lost its end (store.LogPosition.Stop), or how far the topic of snapshots was
 // read. Commits of what was read before may still follow.

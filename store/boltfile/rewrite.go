@@ -4,7 +4,6 @@ package boltfile
 
 import (
 	"context"
-	"fmt"
 	"hash"
 	"hash/fnv"
 
@@ -177,12 +176,4 @@ func emptyBucket(account *bolt.Bucket, name []byte) error {
 	}
 	_, err := account.CreateBucket(name)
 	return err
-}
-
-// checkPosition demands that at is where the account stands.
-func checkPosition(at store.Position, p Progress) error {
-	if p.Commit != at.Commit || p.Journal != at.Journal || p.Lesson != at.Lesson {
-		return fmt.Errorf("%w: it stands at commit %d, the account at commit %d", store.ErrStale, at.Commit, p.Commit)
-	}
-	return nil
 }

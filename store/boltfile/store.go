@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -255,4 +256,15 @@ func (s *Store) forget(account string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tried, account)
+}
+
+// demand returns ErrPartition unless the file is that of a partition, or of none.
+func (s *Store) demand(partition bool) error {
+	switch p := s.partition.Load(); {
+	case partition && p == nil:
+		return fmt.Errorf("%w: its accounts are of none", store.ErrPartition)
+	case !partition && p != nil:
+		return fmt.Errorf("%w: its accounts are of %v", store.ErrPartition, p)
+	}
+	return nil
 }

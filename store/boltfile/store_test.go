@@ -302,7 +302,7 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 		{"bucket", func(a *bolt.Bucket) error { return a.DeleteBucket(lessonsBucket) }, "lessons is missing"},
 		{"lesson that is none", func(a *bolt.Bucket) error {
 			return a.Bucket(lessonsBucket).Put(key64(2), frame(nil, frameLesson, key64(2), []byte{0x01}))
-		}, "lesson at 0000000000000002"},
+		}, "lesson 2"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
