@@ -171,19 +171,13 @@ func TestCompactDoesNotWaitForABackup(t *testing.T) {
 }
 
 func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
-	broken := errors.New("broken on purpose")
 	var at string
 	o := testOptions()
-	o.Hooks.Step = func(step string) error {
-		if step == at {
-			return broken
-		}
-		return nil
-	}
+	o.Hooks.Step = breaksAt(&at)
 	s, st, tw := wasteful(t, o)
 	want := storetest.DigestsOf(t, s)
 	for _, at = range []string{"compact", "sync", "swap files"} {
-		if _, _, err := s.Compact(context.Background()); !errors.Is(err, broken) {
+		if _, _, err := s.Compact(context.Background()); !errors.Is(err, errBroken) {
 			t.Fatalf("Compact that breaks at %q: %v", at, err)
 		}
 		storetest.OnlyStore(t, s.path)

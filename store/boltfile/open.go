@@ -222,8 +222,8 @@ func openChecked(path string, o Options, readOnly bool) (*bolt.DB, error) {
 		return nil, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
 	}
 	if info.Size() < minSize {
-		if held, err := lockedElsewhere(path); !readOnly && (held || err != nil) {
-			return nil, errors.Join(err, store.ErrRunning)
+		if err := Held(path); err != nil && !readOnly {
+			return nil, err
 		}
 		return nil, damage("the file has %d bytes; not even its header fits", info.Size())
 	}
@@ -262,8 +262,8 @@ func openChecked(path string, o Options, readOnly bool) (*bolt.DB, error) {
 
 // setAside renames the damaged file at path and returns the error that says so.
 func setAside(path string, o Options, cause error) error {
-	if held, err := lockedElsewhere(path); held || err != nil {
-		return fmt.Errorf("opening store %s: %w", path, errors.Join(err, store.ErrRunning))
+	if err := Held(path); err != nil {
+		return fmt.Errorf("opening: %w", err)
 	}
 	aside, err := moveAside(path, o)
 	if err != nil {

@@ -65,9 +65,13 @@ func draftName(path string) (string, error) {
 }
 
 // hold keeps removeAbandoned from deleting a file while it is open, and reports whether it came
-// in time.
+// in time: others may share its lock, but not that of lockFile.
 func hold(f *os.File) (held bool, err error) {
-	if held, err = lockShared(f); !held || err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	replaced, err := differs(f.Name(), f)
@@ -119,18 +123,18 @@ func noLinks(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// Held returns ErrRunning if a process has the store at path open, and nil if
+// Held returns ErrRunning if a process, this one included, has the store at path open, and nil if
 // none has or there is no file.
 func Held(path string) (err error) {
 	defer wrap(&err, "store %s", path)
-	held, err := lockedElsewhere(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	f, err := lockFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case held:
-		return store.ErrRunning
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // Replace puts the store at fresh, which nobody has open, in the place of the one at path,
@@ -404,29 +408,6 @@ func lockFile(path string) (*os.File, error) {
 
 // unlock lets go of the lock on a file.
 func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
-
-// lockedElsewhere reports whether a process, this one included, has the store
-// open.
-func lockedElsewhere(path string) (held bool, err error) {
-	f, err := lockFile(path)
-	if errors.Is(err, store.ErrRunning) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, f.Close()
-}
-
-// lockShared takes a lock on f that others may have as well, but not together with that of
-// lockFile, without waiting. It reports whether it got it. Closing f lets go of it.
-func lockShared(f *os.File) (locked bool, err error) {
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
 
 // removeAbandoned deletes the file at path, unless a process has a lock on it or another user
 // owns it.

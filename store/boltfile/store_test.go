@@ -110,15 +110,9 @@ func TestTheFileIsForItsOwnerOnly(t *testing.T) {
 func TestCreationMayBeInterruptedAndMayMeetAnother(t *testing.T) {
 	path := storetest.TempStore(t)
 	o := testOptions()
-	broken := errors.New("broken on purpose")
 	for _, step := range []string{"create", "link"} {
-		o.Hooks.Step = func(at string) error {
-			if at == step {
-				return broken
-			}
-			return nil
-		}
-		if _, err := Open(path, o); !errors.Is(err, broken) {
+		o.Hooks.Step = breaksAt(&step)
+		if _, err := Open(path, o); !errors.Is(err, errBroken) {
 			t.Errorf("Open that breaks at step %q: %v", step, err)
 		}
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -250,27 +250,25 @@ func swept(tx *bolt.Tx, account string) error {
 	return b.Delete([]byte(account))
 }
 
-// unswept returns an account that still holds what was taken out of it; "" if none does.
-func (f *file) unswept() (account string, err error) {
-	err = f.view(func(tx *bolt.Tx) error {
-		if b := tx.Bucket(metaBucket).Bucket(scrubBucket); b != nil {
-			key, _ := b.Cursor().First()
-			account = string(key)
-		}
-		return nil
-	})
-	return account, err
-}
-
 // ScrubDue reports whether free pages of the file may hold what a Rewrite took
 // out of it.
 func (s *Store) ScrubDue() (due bool, err error) {
-	defer wrap(&err, "store %s", s.path)
-	err = s.file.view(func(tx *bolt.Tx) error { due = scrubDue(tx); return nil })
+	due, _, err = s.scrubDue()
 	return due, err
 }
 
-func scrubDue(tx *bolt.Tx) bool { return tx.Bucket(metaBucket).Bucket(scrubBucket) != nil }
+// scrubDue is ScrubDue with an account that still holds what was taken out of it; "" if none does.
+func (s *Store) scrubDue() (due bool, unswept string, err error) {
+	defer wrap(&err, "store %s", s.path)
+	err = s.file.view(func(tx *bolt.Tx) error {
+		if b := tx.Bucket(metaBucket).Bucket(scrubBucket); b != nil {
+			key, _ := b.Cursor().First()
+			due, unswept = true, string(key)
+		}
+		return nil
+	})
+	return due, unswept, err
+}
 
 // Scrub brings to its end what a Rewrite began: nothing of what it took out is in
 // the store any more. It does nothing unless ScrubDue. It touches the accounts that were
@@ -288,12 +286,8 @@ func (s *Store) Scrub(ctx context.Context) error {
 		return ctx.Err()
 	}
 	for {
-		due, err := s.ScrubDue()
+		due, account, err := s.scrubDue()
 		if err != nil || !due {
-			return err
-		}
-		account, err := s.file.unswept()
-		if err != nil {
 			return err
 		}
 		if account != "" {
