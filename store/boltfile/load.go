@@ -12,9 +12,9 @@ import (
 	"github.com/klauspost/compress/s2"
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // Load returns the state of an account as of its last commit: the newest

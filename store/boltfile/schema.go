@@ -39,7 +39,7 @@ import (
 //	    journal              <sequence, 8> → the caller's bytes
 //	    lessons              <order, 8> → Lesson
 //	    features             <commit, 8><position in batch, 4> → MessageKey, the caller's bytes,
-//	                         or what internal/packed condensed of them
+//	                         or what store/packed condensed of them
 //	    vocabulary           what that needs (vocabulary.go); not there without any
 //	    names                key in features → the account's clock then, 8 bytes; the caller's
 //	                         bytes

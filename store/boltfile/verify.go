@@ -14,9 +14,9 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // Report is what Verify found.

@@ -10,8 +10,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // The features of an account's messages resemble each other. When its base moves on,
