@@ -8,10 +8,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"slices"
 
-	"github.com/klauspost/compress/s2"
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/hinged/hinged/store"
@@ -185,59 +183,4 @@ func dropSaved(account *bolt.Bucket, p Progress) error {
 // names reports whether a saved state is in use.
 func (p Progress) names(generation uint64) bool {
 	return generation != 0 && slices.ContainsFunc(p.Saved(), func(s *SavedState) bool { return s.Generation == generation })
-}
-
-const (
-	// chunkSize is the most that a chunk's record may have, unless one row alone has more.
-	// The library writes up to four values that stand side by side to one run of pages. A file
-	// whose free pages lie scattered has no long one, and grows by it.
-	chunkSize = 32<<10 - 64
-	// mostChunk bounds what a chunk may hold once it is unpacked.
-	mostChunk = 64 << 20
-)
-
-// saveState writes a state into an account's buckets as a saved state of the next generation,
-// and returns that, with the numbers that the state stands at, and the checksum of its records.
-func (s *Store) saveState(account *bolt.Bucket, p *Progress, st *store.State) (made SavedState, crc uint32, err error) {
-	p.Generation++
-	at := st.At()
-	made = SavedState{Generation: p.Generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson}
-	all, err := part(account, snapshotsBucket)
-	if err != nil {
-		return made, 0, err
-	}
-	b, err := all.CreateBucket(key64(made.Generation))
-	if err != nil {
-		return made, 0, err
-	}
-	b.FillPercent = 1
-	var m manifest
-	m.Rows, err = st.Records(s.o.Hooks.Chunk, func(record []byte) error {
-		chunk := frame(nil, frameChunk, chunkName(made.Generation, m.Chunks), s2.Encode(nil, record))
-		if err := b.Put(key32(m.Chunks), chunk); err != nil {
-			return err
-		}
-		m.Chunks++
-		m.CRC = crc32.Update(m.CRC, castagnoli, record)
-		made.Bytes += uint64(len(record))
-		return nil
-	})
-	if err != nil {
-		return made, 0, err
-	}
-	payload, err := store.EncodeRow(m)
-	if err != nil {
-		return made, 0, err
-	}
-	return made, m.CRC, b.Put(manifestKey, frame(nil, frameManifest, manifestName(made.Generation), payload))
-}
-
-// chunkName is what a chunk's checksum covers as its key: its number, and the
-// generation that it belongs to.
-func chunkName(generation uint64, chunk uint32) []byte {
-	return binary.BigEndian.AppendUint32(key64(generation), chunk)
-}
-
-func manifestName(generation uint64) []byte {
-	return append(key64(generation), manifestKey...)
 }
