@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -92,7 +91,10 @@ func (s *Store) checkpoint(account string, st *store.State) error {
 	if err != nil || !moved && !due {
 		return err
 	}
-	if err := errors.Join(s.sweep(context.Background(), account), s.repack(account)); err != nil { // the checkpoint stands
+	if err = s.sweep(context.Background(), account); err == nil {
+		err = s.repack(account)
+	}
+	if err != nil { // the checkpoint stands
 		s.o.Logger.Warn("can't trim what lies before the base; it is done when the base moves on again", "account", account, "commit", st.At().Commit, "error", err)
 	}
 	return nil

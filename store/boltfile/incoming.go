@@ -167,7 +167,10 @@ func (in *Incoming) check(account *bolt.Bucket) error {
 // partition. The account is then Restored.
 func (s *Store) AddAccount(from *Store, account, as string, replace bool) (err error) {
 	defer func() { err = plain(err); wrap(&err, "importing account %q into store %s", as, s.path) }()
-	if err := errors.Join(store.CheckAccountName(as), s.demand(false)); err != nil {
+	if err := store.CheckAccountName(as); err != nil {
+		return err
+	}
+	if err := s.demand(false); err != nil {
 		return err
 	}
 	in := &Incoming{From: PendingAccount{Account: as}, file: s.file}

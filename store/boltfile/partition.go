@@ -157,7 +157,10 @@ func advance(tx *bolt.Tx, to store.LogPosition) error {
 func readPosition(tx *bolt.Tx) (row PartitionInfo, err error) {
 	err = decodeFramed(framePosition, positionKey, tx.Bucket(metaBucket).Get(positionKey), &row)
 	if err == nil {
-		err = errors.Join(row.Partition.Check(), row.CheckAside())
+		err = row.Partition.Check()
+	}
+	if err == nil {
+		err = row.CheckAside()
 	}
 	if err != nil {
 		return row, damage("position: %w", err)
