@@ -12,8 +12,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/s2"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // The groups that packed vectors know are all there are.

@@ -9,10 +9,10 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/packed"
 )
 
 var (

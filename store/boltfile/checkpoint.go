@@ -3,9 +3,10 @@
 package boltfile
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"errors"
+	"encoding/binary"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -90,7 +91,10 @@ func (s *Store) checkpoint(account string, st *store.State) error {
 	if err != nil || !moved && !due {
 		return err
 	}
-	if err := errors.Join(s.sweep(context.Background(), account), s.repack(account)); err != nil { // the checkpoint stands
+	if err = s.sweep(context.Background(), account); err == nil {
+		err = s.repack(account)
+	}
+	if err != nil { // the checkpoint stands
 		s.o.Logger.Warn("can't trim what lies before the base; it is done when the base moves on again", "account", account, "commit", st.At().Commit, "error", err)
 	}
 	return nil
@@ -126,4 +130,59 @@ func (s *Store) writeCheckpoint(account string, st *store.State) (before SavedSt
 		return writeProgress(b, p)
 	})
 	return before, moved, err
+}
+
+// promote decides, at a checkpoint, which states the file keeps, and reports whether
+// the base moved on. The first checkpoint becomes the next base. Where that is reached, it
+// becomes the base, and sweep trims what is older. The next base is
+// then the checkpoint before, if it will do as a base when what can be taken back moves on,
+// or else the new checkpoint.
+func (s *Store) promote(p *Progress, before SavedState, a *store.Account) bool {
+	switch {
+	case p.NextBase.Generation == 0:
+		p.NextBase = p.Checkpoint
+	case p.NextBase.reached(a) || a.Entries == 0 && p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
+		p.Base, p.NextBase, p.Learner = p.NextBase, p.Checkpoint, SavedState{}
+		if before.Journal > p.Base.Journal && before.Journal <= a.NextReach.Entries+1 {
+			p.NextBase = before
+		}
+		p.Swept = 0
+		return true
+	}
+	return false
+}
+
+// reached reports whether what an account can take back begins no earlier than a saved
+// state. It is false of an account that does not count its entries.
+func (of SavedState) reached(a *store.Account) bool {
+	return a.Entries > 0 && of.Journal <= a.Reach.Entries+1
+}
+
+// dropSaved deletes the saved states that p does not name.
+func dropSaved(account *bolt.Bucket, p Progress) error {
+	b, err := part(account, snapshotsBucket)
+	if err != nil {
+		return err
+	}
+	var drop [][]byte
+	err = b.ForEachBucket(func(key []byte) error {
+		if len(key) != 8 || !p.names(binary.BigEndian.Uint64(key)) {
+			drop = append(drop, bytes.Clone(key))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range drop {
+		if err := b.DeleteBucket(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names reports whether a saved state is in use.
+func (p Progress) names(generation uint64) bool {
+	return generation != 0 && slices.ContainsFunc(p.Saved(), func(s *SavedState) bool { return s.Generation == generation })
 }

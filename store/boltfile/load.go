@@ -4,11 +4,13 @@ package boltfile
 
 import (
 	"errors"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // Load returns the state of an account as of its last commit: the newest
@@ -72,9 +74,109 @@ func (s *Store) Base(account string) (st *store.State, next uint64, err error) {
 	return st, next, nil
 }
 
+// LessonBase returns the state before the first lesson that is kept, as far as
+// learning is concerned: its account row, its weights and its labelled scores; of
+// its other tables nothing can be told. Its LessonNext is the number of that
+// lesson. st is a copy to work on; it cannot be committed.
+func (s *Store) LessonBase(account string) (st *store.State, err error) {
+	defer wrap(&err, "loading what account %q of store %s had learnt before the oldest lesson kept", account, s.path)
+	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
+		st, err = loadSaved(b, p.LessonBase())
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		st, err = store.NewState(), store.CheckAccountName(account)
+	}
+	if err != nil {
+		return nil, err
+	}
+	detach(st)
+	return st, nil
+}
+
 // detach keeps st, a copy of an earlier state, from being committed.
 func detach(st *store.State) {
 	at := st.At()
 	at.Detached = true
 	st.SetAt(at)
+}
+
+// stepCost is what a step of the redo log counts for, in bytes of a checkpoint: taking it once
+// more takes as long as loading those, as its vector has to be read.
+const stepCost = 4 << 10
+
+// eachRedo hands the redo records of the commits from first up to, but not including, end
+// to fn.
+func eachRedo(account *bolt.Bucket, first, end uint64, fn func(commit uint64, record []byte) error) error {
+	redo, err := part(account, redoBucket)
+	if err != nil {
+		return err
+	}
+	c := redo.Cursor()
+	key, value := c.Seek(key64(first))
+	for commit := first; commit < end; commit++ {
+		if string(key) != string(key64(commit)) {
+			return damage("redo record %d is missing", commit)
+		}
+		record, err := unframe(frameRedo, key, value)
+		if err == nil {
+			err = fn(commit, record)
+		}
+		if err != nil {
+			return damage("redo record %d: %w", commit, err)
+		}
+		key, value = c.Next()
+	}
+	return nil
+}
+
+// stepVectors finds the frozen vectors that the steps of redo records were taken with.
+type stepVectors struct {
+	account, index *bolt.Bucket
+	vocabulary     func() (packed.Vocabulary, error)
+	known          map[featureKey]model.Vector
+}
+
+// featureKey is a key in features.
+type featureKey [12]byte
+
+// mostKnown bounds the vectors that are kept for further steps.
+const mostKnown = 2000
+
+func newStepVectors(account *bolt.Bucket) (*stepVectors, error) {
+	index, err := part(account, indexBucket)
+	return &stepVectors{account: account, index: index, known: map[featureKey]model.Vector{}, vocabulary: sync.OnceValues(func() (packed.Vocabulary, error) {
+		v, err := readVocabulary(account)
+		return v.Vocabulary, err
+	})}, err
+}
+
+// key returns the key of the vector of a step in the redo record of a commit.
+func (s *stepVectors) key(commit uint64, of store.MessageKey, frozen uint32) (key featureKey, err error) {
+	at, _ := before(s.index, of, commit, frozen)
+	if at == nil {
+		return key, damage("features that a step was taken with are missing")
+	}
+	return featureKey(at[len(of):]), nil
+}
+
+// vector returns that vector.
+func (s *stepVectors) vector(commit uint64, of store.MessageKey, frozen uint32) (model.Vector, error) {
+	key, err := s.key(commit, of, frozen)
+	x, ok := s.known[key]
+	if ok || err != nil {
+		return x, err
+	}
+	data, v, err := featuresAt(s.account, of, key[:], s.vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	if x, err = packed.AppendVector(nil, data, v); err != nil {
+		return nil, damage("features: %w", err)
+	}
+	if len(s.known) >= mostKnown {
+		clear(s.known)
+	}
+	s.known[key] = x
+	return x, nil
 }

@@ -11,11 +11,11 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // vectorOf is a packed vector as mail gives them: of words that many messages have, and

@@ -25,19 +25,6 @@ type ChunkID [sha256.Size]byte
 
 func (id ChunkID) String() string { return hex.EncodeToString(id[:]) }
 
-// ChunkError says which chunk it is that does not hold what its ID says. It wraps
-// ErrChunk.
-type ChunkError struct {
-	ID  ChunkID
-	Err error
-}
-
-func (e *ChunkError) Error() string {
-	return fmt.Sprintf("chunk %v: %v: %v", e.ID, store.ErrChunk, e.Err)
-}
-
-func (e *ChunkError) Unwrap() []error { return []error{store.ErrChunk, e.Err} }
-
 // MaxChunk is the most bytes that a chunk has, compressed.
 const MaxChunk = 900_000
 
@@ -143,7 +130,7 @@ var unpacking = func() *zstd.Decoder {
 
 var errOtherContent = errors.New("it holds something else")
 
-// Unpack returns what a chunk holds, if that is what id says; a [ChunkError] if
+// Unpack returns what a chunk holds, if that is what id says; ErrChunk, with the id, if
 // not. It uses the room of dst. Safe for concurrent use, with a dst of one's own.
 func Unpack(id ChunkID, packed, dst []byte) ([]byte, error) {
 	if cap(dst) < chunkContent {
@@ -151,10 +138,10 @@ func Unpack(id ChunkID, packed, dst []byte) ([]byte, error) {
 	}
 	content, err := unpacking.DecodeAll(packed, dst[:0])
 	if err != nil {
-		return nil, &ChunkError{id, err}
+		return nil, fmt.Errorf("chunk %v: %w: %w", id, store.ErrChunk, err)
 	}
 	if ChunkID(sha256.Sum256(content)) != id {
-		return nil, &ChunkError{id, errOtherContent}
+		return nil, fmt.Errorf("chunk %v: %w: %w", id, store.ErrChunk, errOtherContent)
 	}
 	return content, nil
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // Inbox3 is the partition of most tests.

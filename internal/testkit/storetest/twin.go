@@ -18,9 +18,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/packed"
 )
 
 // Randomize sets every field of *p to something drawn from r, never leaving a
