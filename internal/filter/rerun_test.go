@@ -21,17 +21,6 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// copyOf is a state like st, as a store would give it back.
-func copyOf(t *testing.T, st *store.State) *store.State {
-	t.Helper()
-	out := store.NewState()
-	_, err := st.Records(1<<20, func(record []byte) error { return out.Apply(record, nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // versions are the features of a world as they were after some entries. A message that
 // was forgotten and comes again has others from then on, as in a store.
 type versions struct {
@@ -124,7 +113,7 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 				w.undos, w.tells = true, true
 				w.rules = seed == 1 && o.Kernel == (filter.Kernel{})
 				w.storm(seed, 300)
-				base, from := copyOf(t, w.f.State()), len(w.journal)
+				base, from := copyState(t, w.f.State()), len(w.journal)
 				w.storm(seed+10, 340)
 				now := w.f.Options() // a storm with rules configures others
 				for what, begin := range map[string]struct {
@@ -298,7 +287,7 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 			t.Error("with the account's prior it has learnt something else")
 		}
 	}
-	r, err := past.NewRerun(copyOf(t, w.f.State()), w.features)
+	r, err := past.NewRerun(copyState(t, w.f.State()), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}

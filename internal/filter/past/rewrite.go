@@ -322,9 +322,9 @@ func (w *rewriting) rescore(p Past) error {
 func (w *rewriting) finish() error {
 	st, a, was := w.st, &w.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	st.Weights, st.Supports, st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
+	st.Rewrite(w.base)
 	tuned := a.Dual.Tuned
-	st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
+	a.WindowNext, a.Replayed, a.Dual = was.WindowNext, was.Replayed, was.Dual
 	if a.Dual.Tuned = tuned; w.fromNothing() {
 		w.countFromNothing()
 	}
