@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -103,6 +104,17 @@ func (t *Table[V]) Keys() []string {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// All yields the rows by key, in ascending byte order. Whoever gets them may change the table.
+func (t *Table[V]) All() iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, key := range t.Keys() {
+			if row, ok := t.Get(key); ok && !yield(key, row) {
+				return
+			}
+		}
+	}
 }
 
 // Find returns the keys of the rows for which is reports true, in ascending byte order.

@@ -121,7 +121,7 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 					from int
 				}{"from the start": {store.NewState(), 0}, "from the middle": {base, from}} {
 					decided, quiet := 0, 0
-					r, trials := w.rerun(begin.base, begin.from, func(s past.Step) {
+					_, trials := w.rerun(begin.base, begin.from, func(s past.Step) {
 						for _, l := range s.Recorded.Lessons {
 							if l.Source == store.SourceProvisional {
 								quiet++
@@ -137,7 +137,6 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 					if decided < 100 || o.Provisional() && quiet < 20 {
 						t.Fatalf("%s, seed %d: %d decisions, %d provisional lessons; the test means nothing", what, seed, decided, quiet)
 					}
-					wantSameDigest(t, fmt.Sprint("the recorded run ", what, seed), w.f, r.Recorded())
 					if got, want := learnt(trials[0].Learning()), learnt(w.f); !sameLearnt(trials[0].Learning(), w.f) {
 						t.Fatalf("%s, seed %d: the trial has learnt\n%.400s\nwant\n%.400s", what, seed, got, want)
 					}

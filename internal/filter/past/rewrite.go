@@ -287,9 +287,9 @@ func (w *rewriting) rescore(p Past) error {
 		row store.Message
 	}
 	var all []item
-	for _, k := range w.st.Messages.Keys() {
+	for k, m := range w.st.Messages.All() {
 		key := store.MessageKey([]byte(k))
-		if m, _ := w.st.Messages.Get(k); m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
+		if m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
 			all = append(all, item{key, m})
 		}
 	}
@@ -400,8 +400,8 @@ func (w *rewriting) unlabel() {
 		}
 		st.Messages.Put(string(l.Message[:]), m)
 	}
-	for _, k := range st.Messages.Keys() {
-		if m, _ := st.Messages.Get(k); w.drops(m.Pending) {
+	for k, m := range st.Messages.All() {
+		if w.drops(m.Pending) {
 			m.Unlearnt = m.Pending.Label
 			m.Pending = store.Pending{}
 			st.Messages.Put(k, m)
@@ -423,8 +423,8 @@ func (w *rewriting) countLessons() {
 	}
 	// Those from before the oldest lesson kept are in no list.
 	st.Account.Uncounted = false
-	for _, k := range st.Senders.Keys() {
-		if s, _ := st.Senders.Get(k); s.Lessons > 0 || s.Uncounted {
+	for k, s := range st.Senders.All() {
+		if s.Lessons > 0 || s.Uncounted {
 			s.Lessons, s.Uncounted = 0, false
 			st.Senders.Put(k, s)
 		}
