@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/fxamacker/cbor/v2"
@@ -26,15 +25,8 @@ import (
 //
 // The value of a row is CBOR, that of an entry of a Ring is described there. Weights are in
 // checkpoints and in the record of an account's first commit, in one item without a key, whose
-// value is
-//
-//	uvarint count, count × uvarint (by how much the index is greater than the one
-//	before, or than 0), count × 8 bytes (Float64bits, big endian)
-//
-// Indices are hashes of 38 bits: in 100,000 of them the difference of two takes four bytes or
-// fewer. Values stand together so that a compressor finds equal ones: all features that one
-// message has alone share a value. Later records have a row of table 3 under the empty key: the
-// changes of the weights (steps.go).
+// value is a vector (vector.go). Later records have a row of table 3 under the empty key: the
+// changes of the weights (state.go).
 
 // rowEncoding is CBOR in core deterministic encoding (RFC 8949, section
 // 4.2.1): equal rows are equal bytes, which the digest relies on.
@@ -70,8 +62,6 @@ func EncodeRow(v any) ([]byte, error) { return rowEncoding.Marshal(v) }
 // DecodeRow sets v from what EncodeRow returned. What v does not know is an error.
 func DecodeRow(data []byte, v any) error { return rowDecoding.Unmarshal(data, v) }
 
-func key64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
-
 // recordWriter builds records.
 type recordWriter struct {
 	buf   []byte
@@ -102,16 +92,7 @@ func (w *recordWriter) weights(v model.Vector) {
 		return
 	}
 	w.value.Reset()
-	b := binary.AppendUvarint(w.value.AvailableBuffer(), uint64(len(v)))
-	last := model.Index(0)
-	for _, f := range v {
-		b = binary.AppendUvarint(b, uint64(f.Index-last))
-		last = f.Index
-	}
-	for _, f := range v {
-		b = binary.BigEndian.AppendUint64(b, math.Float64bits(f.Value))
-	}
-	w.value.Write(b)
+	w.value.Write(appendVector(w.value.AvailableBuffer(), v))
 	w.item(weights, "", true)
 }
 
@@ -212,7 +193,6 @@ func MessagesIn(record []byte, fn func(MessageKey)) error {
 var (
 	errRecordShort = errors.New("record ends within an item")
 	errNumber      = errors.New("record holds a malformed number")
-	errWeight      = errors.New("weights are malformed")
 )
 
 // recordReader takes a record apart.
@@ -340,30 +320,11 @@ func (s *State) applyAccount(it item) error {
 }
 
 func (s *State) applyWeights(it item) error {
-	indices := it.value
-	count, err := uvarint(&indices)
-	if err != nil || it.deleted || len(it.key) > 0 || count == 0 || count > uint64(len(indices)/9) {
-		return errWeight
+	if it.deleted || len(it.key) > 0 {
+		return errVector
 	}
-	indices, values := indices[:len(indices)-8*int(count)], indices[len(indices)-8*int(count):]
-	last := uint64(0)
-	for range count {
-		d, n := binary.Uvarint(indices)
-		if n <= 0 || d == 0 || d >= indexEnd-last {
-			return errWeight
-		}
-		last, indices = last+d, indices[n:]
-		s.Weights.Set(model.Index(last), math.Float64frombits(binary.BigEndian.Uint64(values)))
-		values = values[8:]
-	}
-	if len(indices) > 0 {
-		return errWeight
-	}
-	return nil
+	return readVector(it.value, s.Weights.Set)
 }
-
-// indexEnd is above every index.
-const indexEnd = 1 << model.IndexBits
 
 func encodeAccount(a Account) []byte {
 	b, err := rowEncoding.Marshal(&a)

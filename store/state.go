@@ -5,9 +5,23 @@ package store
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hinged/hinged/model"
 )
+
+// Moment is a time on an account's clock, in Unix milliseconds; 0 is "never".
+// Digests leave every Moment out.
+type Moment int64
+
+// MomentOf converts a time.
+func MomentOf(t time.Time) Moment { return Moment(t.UnixMilli()) }
+
+// Time converts back, in UTC.
+func (m Moment) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
+
+// Add returns the moment d later.
+func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Milliseconds()) }
 
 // State is everything that one account's next decision depends on. It lives in
 // memory; a Store commits the rows that changed, and gives the same State back

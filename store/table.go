@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"maps"
@@ -181,3 +182,48 @@ func (t *Table[V]) load(key, value []byte) error {
 	t.loaded[string(key)] = value
 	return nil
 }
+
+// The keys of rows.
+
+// Key returns the table key of id: 8 bytes, big endian.
+func (id ID) Key() string { return string(binary.BigEndian.AppendUint64(nil, uint64(id))) }
+
+// PlaceKey returns the table key of a place: keys of one mailbox are contiguous
+// and ascend by UID.
+func PlaceKey(mailbox string, uid uint32) string {
+	b := append([]byte(mailbox), 0)
+	return string(binary.BigEndian.AppendUint32(b, uid))
+}
+
+// SplitPlaceKey takes a key of Places apart again. A key that PlaceKey did not
+// make gives an empty name.
+func SplitPlaceKey(key string) (mailbox string, uid uint32) {
+	n := len(key) - 5
+	if n < 0 || key[n] != 0 {
+		return "", 0
+	}
+	return key[:n], binary.BigEndian.Uint32([]byte(key[n+1:]))
+}
+
+// LedgerKey returns the table key of the n-th ledger entry: keys ascend with n.
+func LedgerKey(n uint64) string { return string(key64(n)) }
+
+// LedgerNumber is the number of the entry that LedgerKey gave the key to.
+func LedgerNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
+
+// The keys of the one row of State.Prior, and of State.Settings.
+const (
+	PriorKey    = "prior"
+	SettingsKey = "settings"
+)
+
+// WindowKey returns the table key of the n-th lesson put into the window.
+func WindowKey(n uint64) string { return string(key64(n)) }
+
+// SupportKey returns the table key of a slot: keys ascend with it.
+func SupportKey(slot int) string { return string(key64(uint64(slot))) }
+
+// SupportSlot is the slot that SupportKey gave the key to.
+func SupportSlot(key string) int { return int(binary.BigEndian.Uint64([]byte(key))) }
+
+func key64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
