@@ -176,7 +176,7 @@ func plan(f *filter.Filter, e RewriteRequest, p Past) (*rewriting, error) {
 	if w.forget != nil {
 		w.forget.count(&w.Rewritten)
 	}
-	w.countPending()
+	w.Pending = len(w.st.Messages.Find(w.drops))
 	if w.taken != nil { // messages since then would have been scored otherwise
 		w.since = cmp.Or(w.First, math.MaxInt64)
 	}
@@ -184,17 +184,9 @@ func plan(f *filter.Filter, e RewriteRequest, p Past) (*rewriting, error) {
 	return w, w.reach()
 }
 
-// drops reports whether a label that waits to be learnt is taken back, too.
-func (w *rewriting) drops(p store.Pending) bool {
-	return w.forget == nil && w.taken == nil && p.Label != 0 && p.Since >= w.since
-}
-
-func (w *rewriting) countPending() {
-	w.st.Messages.Each(func(_ string, m *store.Message) {
-		if w.drops(m.Pending) {
-			w.Pending++
-		}
-	})
+// drops reports whether a message's label that waits to be learnt is taken back, too.
+func (w *rewriting) drops(m store.Message) bool {
+	return w.forget == nil && w.taken == nil && m.Pending.Label != 0 && m.Pending.Since >= w.since
 }
 
 // reach refuses to take back what was learnt before the oldest lesson kept.
@@ -401,7 +393,7 @@ func (w *rewriting) unlabel() {
 		st.Messages.Put(string(l.Message[:]), m)
 	}
 	for k, m := range st.Messages.All() {
-		if w.drops(m.Pending) {
+		if w.drops(m) {
 			m.Unlearnt = m.Pending.Label
 			m.Pending = store.Pending{}
 			st.Messages.Put(k, m)
