@@ -6,9 +6,7 @@
 package store
 
 import (
-	"encoding/binary"
 	"math"
-	"time"
 
 	"github.com/hinged/hinged/model"
 )
@@ -21,28 +19,12 @@ import (
 // digest leaves those out, since two runs over the same mail see the same
 // changes at different moments. So it does with fields tagged digest:"-".
 
-// Moment is a time on an account's clock, in Unix milliseconds; 0 is "never".
-// Digests leave every Moment out.
-type Moment int64
-
-// MomentOf converts a time.
-func MomentOf(t time.Time) Moment { return Moment(t.UnixMilli()) }
-
-// Time converts back, in UTC.
-func (m Moment) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
-
-// Add returns the moment d later.
-func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Milliseconds()) }
-
 // MessageKey identifies a message within its account: the first 16 bytes of the
 // SHA-256 of its content. Equal content is the same message wherever it lies.
 type MessageKey [16]byte
 
 // ID is a 64-bit hash of a Message-ID, a sender's address or a thread.
 type ID uint64
-
-// Key returns the table key of id: 8 bytes, big endian.
-func (id ID) Key() string { return string(binary.BigEndian.AppendUint64(nil, uint64(id))) }
 
 // Outcome is what was decided of a message at its arrival.
 type Outcome uint8
@@ -194,10 +176,6 @@ type Account struct {
 
 	// EarlyNext is the number of the next feedback that has to wait for its message.
 	EarlyNext uint64 `cbor:"60,keyasint,omitempty"`
-	// Ruled: the owner's rules came as an event, and are Rules, encoded by the filter;
-	// else they are those of the options.
-	Ruled bool   `cbor:"80,keyasint,omitempty"`
-	Rules []byte `cbor:"81,keyasint,omitempty"`
 	// Projected is the summed norm of the changes of w that keep it to the rules.
 	// RuledSince: after so many lessons the rules were what they are now, and no
 	// projection onto others followed.
@@ -219,10 +197,6 @@ type Account struct {
 	// Anew counts how often learning began anew, for another kernel.
 	Anew uint32 `cbor:"71,keyasint,omitempty"`
 
-	// Options are the filter's options, encoded by it; empty before the first
-	// event.
-	Options []byte `cbor:"25,keyasint,omitempty"`
-
 	// Entries counts the entries of the journal, ever. What was learnt after the first
 	// Reach.Entries of them can be taken back; NextReach is what Reach will be when enough
 	// entries, or enough time, lie behind that.
@@ -235,6 +209,16 @@ type Account struct {
 
 	SentDay   int32  `cbor:"23,keyasint,omitempty" digest:"-"` // day that SentToday counts; not in the digest
 	SentToday uint32 `cbor:"24,keyasint,omitempty" digest:"-"` // marks intended on that day; not in the digest
+}
+
+// Settings are what the owner or their configuration chose, encoded by the filter. They have a
+// row of their own, as that of the account is in every redo record.
+type Settings struct {
+	Options []byte `cbor:"1,keyasint,omitempty"` // empty before the first event
+	// Ruled: the owner's rules came as an event, and are Rules; else they are those of the
+	// options.
+	Ruled bool   `cbor:"2,keyasint,omitempty"`
+	Rules []byte `cbor:"3,keyasint,omitempty"`
 }
 
 // Reach is how far back something can be taken back: to where so many journal entries had
@@ -491,23 +475,6 @@ type Place struct {
 	Letter ID `cbor:"4,keyasint,omitempty"`
 }
 
-// PlaceKey returns the table key of a place: keys of one mailbox are contiguous
-// and ascend by UID.
-func PlaceKey(mailbox string, uid uint32) string {
-	b := append([]byte(mailbox), 0)
-	return string(binary.BigEndian.AppendUint32(b, uid))
-}
-
-// SplitPlaceKey takes a key of Places apart again. A key that PlaceKey did not
-// make gives an empty name.
-func SplitPlaceKey(key string) (mailbox string, uid uint32) {
-	n := len(key) - 5
-	if n < 0 || key[n] != 0 {
-		return "", 0
-	}
-	return key[:n], binary.BigEndian.Uint32([]byte(key[n+1:]))
-}
-
 // Mailbox is the position in one mailbox. What the server chose freely
 // (UIDVALIDITY, MODSEQ) is not in the digest: a lower MODSEQ costs a re-read,
 // never correctness.
@@ -553,12 +520,6 @@ const (
 func (s LedgerState) String() string {
 	return [...]string{"", "intended", "confirmed", "abandoned", "refused", "undoing", "undone", "gone", "sending", "sent", "unsent"}[min(s, LetterUnsent)]
 }
-
-// LedgerKey returns the table key of the n-th ledger entry: keys ascend with n.
-func LedgerKey(n uint64) string { return string(key64(n)) }
-
-// LedgerNumber is the number of the entry that LedgerKey gave the key to.
-func LedgerNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
 
 // LedgerEntry records one mark that we set, or meant to set; or a letter that we wrote.
 type LedgerEntry struct {
@@ -643,4 +604,26 @@ type Origin struct {
 	Offset    int64  `cbor:"3,keyasint,omitempty"`
 	Record    []byte `cbor:"4,keyasint,omitempty"`
 	Cut       bool   `cbor:"5,keyasint,omitempty"` // Record is only its beginning
+}
+
+// Support is one example of a kernel learner's combination, by the number of its
+// slot.
+type Support struct {
+	Born   uint64       `cbor:"1,keyasint"` // how many joined before it
+	Vector PackedVector `cbor:"2,keyasint"`
+	Alpha  float64      `cbor:"3,keyasint"` // its coefficient
+}
+
+// Windowed is one of the last lessons of a dual learner. A message has one row at
+// most, of the label that it has now.
+type Windowed struct {
+	Message MessageKey  `cbor:"1,keyasint"`
+	Label   model.Label `cbor:"2,keyasint"`
+	Weight  float64     `cbor:"3,keyasint"`
+	Alpha   float64     `cbor:"4,keyasint,omitempty"` // see model.Dual
+}
+
+// Prior are the weights that an account began with, before its first lesson.
+type Prior struct {
+	Weights PackedVector `cbor:"1,keyasint"`
 }

