@@ -15,7 +15,7 @@ import (
 // is none. What is encrypted is no file, either.
 func (f *Featurizer) readContainer(p *part) bool {
 	switch {
-	case !strings.HasPrefix(p.kind, "application/") || p.depth >= f.MaxDepth:
+	case !strings.HasPrefix(p.kind, "application/") || p.depth >= maxDepth:
 		return false
 	case p.kind == "application/ms-tnef", p.kind == "application/vnd.ms-tnef", strings.EqualFold(p.name, "winmail.dat"):
 		return f.readTNEF(f.unpack(p))
@@ -106,7 +106,7 @@ func (f *Featurizer) readTNEF(data []byte) bool {
 			plain = value
 		case id == tnefProperties:
 			list = value
-		case id == tnefAttachment && len(files) < f.MaxParts:
+		case id == tnefAttachment && len(files) < maxParts:
 			files = append(files, "")
 		case id == tnefTitle && len(files) > 0:
 			files[len(files)-1] = string(value)
@@ -129,7 +129,7 @@ func (f *Featurizer) readTNEF(data []byte) bool {
 	} else if len(plain) > 0 {
 		f.showDecoded(f.decode(plain, label, nil), "text/plain")
 	} else {
-		f.showDecoded(decompressRTF(f.property(list, mapiRTF, ""), 4*f.MaxText), "text/rtf")
+		f.showDecoded(decompressRTF(f.property(list, mapiRTF, ""), 4*maxText), "text/rtf")
 	}
 	return true
 }
@@ -145,7 +145,7 @@ func (f *Featurizer) property(list []byte, id uint16, label string) []byte {
 			continue
 		}
 		length := int64(binary.LittleEndian.Uint32(value))
-		value = value[4:min(4+length, int64(len(value)), int64(4*f.MaxText))]
+		value = value[4:min(4+length, int64(len(value)), int64(4*maxText))]
 		if kind == mapiUnicode {
 			label = "utf-16le"
 		}

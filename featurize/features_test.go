@@ -147,14 +147,12 @@ func TestFingerprintChangesWithEveryOptionButNames(t *testing.T) {
 
 func TestWrongOptionsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"negative share":   func(o *Options) { o.Shares[Body] = -1 },
-		"NaN share":        func(o *Options) { o.Shares[Body] = math.NaN() },
-		"infinite affine":  func(o *Options) { o.Affine = math.Inf(1) },
-		"NaN affine":       func(o *Options) { o.Affine = math.NaN() },
-		"nothing weighs":   func(o *Options) { o.Shares, o.Affine = [groups]float64{}, 0 },
-		"no bytes":         func(o *Options) { o.MaxBytes = 0 },
-		"negative depth":   func(o *Options) { o.MaxDepth = -1 },
-		"words of nothing": func(o *Options) { o.MaxToken = 0 },
+		"negative share":  func(o *Options) { o.Shares[Body] = -1 },
+		"NaN share":       func(o *Options) { o.Shares[Body] = math.NaN() },
+		"infinite affine": func(o *Options) { o.Affine = math.Inf(1) },
+		"NaN affine":      func(o *Options) { o.Affine = math.NaN() },
+		"nothing weighs":  func(o *Options) { o.Shares, o.Affine = [groups]float64{}, 0 },
+		"no bytes":        func(o *Options) { o.MaxBytes = 0 },
 	} {
 		o := testOptions()
 		change(&o)

@@ -22,8 +22,6 @@ type Featurizer struct {
 	defects   []string
 	block     *bufio.Writer // to hash
 	sum       []byte        // of key
-	folded    []byte        // unfolded header values
-	debris    []byte        // header lines that were no fields
 	fields    []field       // of the message
 	mailboxes []mailbox     // of addresses
 	names     []byte        // of those
@@ -32,8 +30,8 @@ type Featurizer struct {
 	vouchedFrom bool
 	// fromName is the display name of the first sender.
 	fromName  string
-	blurred   []byte               // see blur
 	types     map[string]mediaType // by the value of Content-Type
+	blurred   []byte               // see blur
 	body      bodyReader
 	source    bytes.Reader // of what is decoded; one at a time
 	words     wordReader
@@ -62,7 +60,7 @@ func New(o Options) (*Featurizer, error) {
 // after it.
 func (f *Featurizer) Use(p *Prepared) {
 	if f.hash == nil {
-		f.hash = sha256.New()
+		f.hash, f.types = sha256.New(), map[string]mediaType{}
 		f.block = bufio.NewWriterSize(f.hash, 16<<10)
 	}
 	f.Options, f.owner = p.options, p.owner
@@ -153,9 +151,9 @@ func (f *Featurizer) end(m *Message) {
 }
 
 func (f *Featurizer) reset() {
-	f.terms.reset(f.MaxFeatures, f.Names)
-	f.defects, f.folded, f.debris, f.vouchers = f.defects[:0], f.folded[:0], f.debris[:0], f.vouchers[:0]
+	f.terms.reset(maxFeatures, f.Names)
+	f.defects, f.vouchers = f.defects[:0], f.vouchers[:0]
 	f.structure, f.calendar, f.guesses = structure{}, calendar{}, 0
-	f.body.reset(f.MaxText)
+	f.body.reset(maxText)
 	f.words.limit = math.MaxInt
 }

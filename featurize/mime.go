@@ -46,21 +46,14 @@ func (f *Featurizer) readBody(fields []field, body, debris []byte) {
 	}
 }
 
-// mediaType is a Content-Type field that was read.
+// mediaType is a Content-Type field that was read; most parts have one of a few.
 type mediaType struct {
 	name   string
 	params map[string]string // not to be changed
 }
 
-// Most parts have one of a few types, so those that were read last are kept.
-const (
-	mostTypes    = 64
-	longestTyped = 100 // bytes of a field; one with a boundary is longer, and hardly comes again
-)
-
 // contentType reads a Content-Type field as far as it can be read. Without one a part is of
 // the usual type, and with one that is not readable text/plain (RFC 2045, section 5.2).
-// params are not to be changed.
 func (f *Featurizer) contentType(fields []field, usual string) (name string, params map[string]string) {
 	value := get(fields, "content-type")
 	if len(value) == 0 {
@@ -75,9 +68,9 @@ func (f *Featurizer) contentType(fields []field, usual string) (name string, par
 	}
 	if !sound {
 		f.defect("Content-Type")
-	} else if len(value) <= longestTyped {
-		if f.types == nil || len(f.types) == mostTypes {
-			f.types = make(map[string]mediaType, mostTypes)
+	} else if len(value) <= 100 { // one with a boundary is longer, and hardly comes again
+		if len(f.types) == 64 {
+			clear(f.types)
 		}
 		f.types[string(value)] = mediaType{name, params}
 	}
@@ -144,7 +137,7 @@ func (f *Featurizer) addPart(fields []field, body, debris []byte, usual string, 
 	}
 	found := false
 	switch {
-	case depth >= f.MaxDepth:
+	case depth >= maxDepth:
 		f.defect("nested too deep")
 	case boundary == "":
 		f.defect("multipart without boundary")
@@ -268,7 +261,7 @@ func (f *Featurizer) nextDelimiter(body, mark []byte, at int) delimiter {
 		}
 		f.body.scanned += i + len(mark)
 		// Hostile nesting can make every level search the whole body again.
-		if f.body.scanned > 4*f.MaxBytes || f.body.parts >= f.MaxParts {
+		if f.body.scanned > 4*f.MaxBytes || f.body.parts >= maxParts {
 			f.defect("too many parts")
 			return delimiter{closes: true}
 		}

@@ -191,7 +191,7 @@ var fileKinds = map[string]string{
 
 // readMessage reads a message within the message: somebody else's words.
 func (f *Featurizer) readMessage(p *part) {
-	if p.depth >= f.MaxDepth {
+	if p.depth >= maxDepth {
 		f.defect("nested too deep")
 		return
 	}
@@ -228,7 +228,7 @@ func (f *Featurizer) unpack(p *part) []byte {
 		return p.body
 	}
 	data := f.decodeTransfer(p.body, p.encoding)
-	if f.body.unpacked += len(data); f.body.unpacked > 12*f.MaxText {
+	if f.body.unpacked += len(data); f.body.unpacked > 12*maxText {
 		f.defect("text too long")
 		return nil
 	}

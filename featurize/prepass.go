@@ -7,7 +7,7 @@ import (
 )
 
 // field is one header field: its name as written, its value unfolded and
-// trimmed. Both may lie in the raw message or in the featurizer's scratch.
+// trimmed. Both may lie in the raw message.
 type field struct {
 	name  []byte
 	value []byte
@@ -73,8 +73,7 @@ func cutLine(text []byte) (line, rest []byte) {
 // Blank lines before the first field are skipped in a message; in a part of one
 // (top is false) they are the end of an empty header.
 //
-// The fields are appended to fields[:0]; those and the debris are valid until the
-// next message.
+// The fields are appended to fields[:0].
 func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, body, debris []byte) {
 	rest := raw
 	if top {
@@ -84,7 +83,6 @@ func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, bod
 		}
 	}
 	h := headerLines{fields: fields[:0], last: -1}
-	debris0 := len(f.debris)
 	for len(rest) > 0 {
 		line, next := cutLine(rest)
 		if len(line) > 0 {
@@ -96,7 +94,7 @@ func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, bod
 			f.defect("no header")
 			return h.fields, h.broken, nil
 		}
-		return h.fields, next, f.debris[debris0:]
+		return h.fields, next, h.debris
 	}
 	if h.broken == nil {
 		return h.fields, nil, nil
@@ -128,19 +126,20 @@ type headerLines struct {
 	used   int    // bytes
 	last   int    // the field that a continuation line continues; -1: none; -2: one that is not kept
 	broken []byte // the message from the first broken line on
+	debris []byte // broken lines
 }
 
 // takeLine reads one line of a header, with which rest begins.
 func (f *Featurizer) takeLine(h *headerLines, line, rest []byte) {
 	h.used += len(line) + 1
-	if h.used <= f.MaxHeader && line[0] != ' ' && line[0] != '\t' {
+	if h.used <= maxHeader && line[0] != ' ' && line[0] != '\t' {
 		f.takeField(h, line, rest)
 		return
 	}
 	switch {
-	case h.used > f.MaxHeader:
+	case h.used > maxHeader:
 		f.defect("header too long")
-		cut := len(line) - (h.used - f.MaxHeader)
+		cut := len(line) - (h.used - maxHeader)
 		if name, _ := cutField(line); h.last == -1 && name > 0 && cut > 0 {
 			name, colon := cutField(line[:cut])
 			h.fields = f.appendField(h.fields, line[:cut], name, colon)
@@ -172,7 +171,7 @@ func (f *Featurizer) takeField(h *headerLines, line, rest []byte) {
 // dropLine leaves a line that is no field out of the header.
 func (f *Featurizer) dropLine(h *headerLines, line, rest []byte) {
 	f.defect("header line without field name")
-	f.debris = append(append(f.debris, line...), '\n')
+	h.debris = append(append(h.debris, line...), '\n')
 	if h.broken == nil {
 		h.broken = rest
 	}
@@ -225,37 +224,28 @@ func cutField(line []byte) (name, colon int) {
 // appendField appends the field of a line, whose name and colon cutField has found.
 func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []field {
 	value := line[colon+1:]
-	if len(value) > f.MaxField {
+	if len(value) > maxField {
 		f.defect("header field too long")
-		value = value[:f.MaxField]
+		value = value[:maxField]
 	}
 	value = bytes.Trim(value, blank)
-	return append(fields, field{line[:n], value[:len(value):len(value)]})
+	return append(fields, field{line[:n], value[:len(value):len(value)]}) // fold must not write into the message
 }
 
-// fold appends a continuation line to a value, white space as one space. The
-// value moves to the featurizer's scratch with the first continuation and grows
-// there, since no other field can come between.
+// fold appends a continuation line to a value, white space as one space.
 func (f *Featurizer) fold(value, line []byte) []byte {
 	line = bytes.Trim(line, blank)
-	if len(value)+1+len(line) > f.MaxField {
+	if len(value)+1+len(line) > maxField {
 		f.defect("header field too long")
-		line = line[:max(0, f.MaxField-len(value)-1)]
+		line = line[:max(0, maxField-len(value)-1)]
 	}
 	if len(line) == 0 {
 		return value
 	}
-	if end := len(f.folded); end >= len(value) && len(value) > 0 && &f.folded[end-len(value)] == &value[0] {
-		f.folded = append(append(f.folded, ' '), line...)
-		return f.folded[end-len(value) : len(f.folded) : len(f.folded)]
-	}
-	start := len(f.folded)
-	f.folded = append(f.folded, value...)
 	if len(value) > 0 {
-		f.folded = append(f.folded, ' ')
+		value = append(value, ' ')
 	}
-	f.folded = append(f.folded, line...)
-	return f.folded[start:len(f.folded):len(f.folded)]
+	return append(value, line...)
 }
 
 // defect notes what was wrong with the message, once.

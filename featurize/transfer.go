@@ -51,7 +51,7 @@ func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
 	}
 	f.terms.add(Misc, "encoding:", encoding)
 	// Enough raw bytes for all the text that will be read, HTML included.
-	if limit := 12 * f.MaxText; len(body) > limit {
+	if limit := 12 * maxText; len(body) > limit {
 		body = body[:limit]
 		f.defect("text too long")
 	}

@@ -205,15 +205,15 @@ func appendLower(to, text []byte) []byte {
 func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
 	// The name of the feature is put together while the word is looked for.
 	size := len(k.prefix)
-	name := slices.Grow(append(f.terms.name[:0], k.prefix...), f.MaxToken)
-	word := name[size : size+f.MaxToken]
+	name := slices.Grow(append(f.terms.name[:0], k.prefix...), MaxToken)
+	word := name[size : size+MaxToken]
 	for at := 0; ; {
 		start, end := nextASCII(line, at, word)
 		if start == len(line) || w.seen >= w.limit {
 			return
 		}
 		at = end
-		if end-start > f.MaxToken {
+		if end-start > MaxToken {
 			f.structure.long++
 			w.last = w.last[:0]
 			continue
@@ -295,7 +295,7 @@ func (w *wordReader) token(f *Featurizer, token []byte, class int, k *kind) {
 	switch {
 	case class == segment.Letter || class == segment.Number || class == segment.Kana || class == segment.Ideo && !single:
 		w.flush(f, k)
-		if len(token) > 2*f.MaxToken {
+		if len(token) > 2*MaxToken {
 			f.structure.long++
 			w.last = w.last[:0]
 			return
