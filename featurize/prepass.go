@@ -18,8 +18,7 @@ const (
 	blank     = " \t\r" // around a value
 )
 
-// stripEnvelope drops what a mailbox file or a careless exporter puts before the
-// header: a byte order mark, and the "From " line of an mbox.
+// stripEnvelope drops a byte order mark and the "From " line of an mbox.
 func stripEnvelope(raw []byte) []byte {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(raw, []byte("From ")) || bytes.HasPrefix(raw, []byte(">From ")) {
@@ -47,8 +46,7 @@ func (f *Featurizer) key(raw []byte) (key [16]byte) {
 	return key
 }
 
-// cutLine returns the first line of text without its end (LF or CRLF), and what
-// follows.
+// cutLine returns the first line of text without its end (LF or CRLF), and what follows.
 func cutLine(text []byte) (line, rest []byte) {
 	end := bytes.IndexByte(text, '\n')
 	if end < 0 {
@@ -61,19 +59,11 @@ func cutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// split finds the header fields and the body of an entity (RFC 5322, section
-// 2.1), and takes what it can where the rules are broken:
-//
-//   - a line that is no field is dropped from the header and returned as debris,
-//     whose words still count;
-//   - where no blank line ends the header, the body begins at the first such
-//     line; where there is no field at all, everything is body;
-//   - fields beyond the limits are cut or left out.
-//
-// Blank lines before the first field are skipped in a message; in a part of one
-// (top is false) they are the end of an empty header.
-//
-// The fields are appended to fields[:0].
+// split finds the header fields and the body of an entity (RFC 5322, section 2.1). Header
+// lines that are no fields are returned as debris, whose words still count. Where no blank line
+// ends the header, the body begins at the first such line; without any field, all is body.
+// Blank lines before the first field are skipped in a message; in a part of one (top is false)
+// they end an empty header. The fields are appended to fields[:0].
 func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, body, debris []byte) {
 	rest := raw
 	if top {
@@ -182,8 +172,7 @@ func firstLine(text []byte) []byte {
 	return line
 }
 
-// fieldsBefore keeps the fields that stand before at, a tail of raw: those are
-// the header of a message that has no blank line.
+// fieldsBefore keeps the fields that stand before at, a tail of raw.
 func fieldsBefore(fields []field, raw, at []byte) []field {
 	head := raw[:len(raw)-len(at)]
 	n := 0
@@ -198,13 +187,13 @@ func fieldsBefore(fields []field, raw, at []byte) []field {
 }
 
 // fieldName returns the length of the field name that line begins with, or 0.
-// White space before the colon is borne (RFC 5322, section 4.5).
 func fieldName(line []byte) int {
 	name, _ := cutField(line)
 	return name
 }
 
-// cutField returns what fieldName does and the place of the colon.
+// cutField returns what fieldName does and the place of the colon, before which there may be
+// white space (RFC 5322, section 4.5).
 func cutField(line []byte) (name, colon int) {
 	colon = bytes.IndexByte(line[:min(len(line), 200)], ':')
 	if colon <= 0 {
