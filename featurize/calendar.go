@@ -27,10 +27,8 @@ var (
 	dayTimes = []string{"at night", "in the morning", "in the afternoon", "in the evening"} // quarters
 )
 
-// readCalendar makes words and facts of an iCalendar object (RFC 5545) in UTF-8, as people
-// see an invitation: its title, place, time and organiser. The description counts only
-// where the message has no other text so far, since that usually repeats it. What is not
-// readable is skipped.
+// readCalendar makes words and facts of an iCalendar object (RFC 5545) in UTF-8: title, place, time
+// and organiser. The description counts only if there is no other text, which usually repeats it.
 func (f *Featurizer) readCalendar(text []byte) {
 	c := &f.calendar
 	c.read = true

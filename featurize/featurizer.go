@@ -55,9 +55,7 @@ func New(o Options) (*Featurizer, error) {
 	return f, nil
 }
 
-// Use replaces the options for the messages read from now on, so that one Featurizer can
-// read the mail of many owners. It costs next to nothing. The zero Featurizer can be used
-// after it.
+// Use replaces the options from now on, at next to no cost. The zero Featurizer can be used after it.
 func (f *Featurizer) Use(p *Prepared) {
 	if f.hash == nil {
 		f.hash, f.types = sha256.New(), map[string]mediaType{}
@@ -75,8 +73,7 @@ func (f *Featurizer) Read(raw []byte) *Message {
 	return m
 }
 
-// ReadOthers is Read for one who decides about the mail of others alone: of a message that
-// is FromOwner it reads what ReadHeader does. That is enough to remember and to learn from it.
+// ReadOthers is Read, but of a message that is FromOwner it reads what ReadHeader does.
 func (f *Featurizer) ReadOthers(raw []byte) *Message {
 	m, body, debris := f.begin(raw)
 	if m.FromOwner {
@@ -105,9 +102,8 @@ func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 	f.readSays(m, body)
 }
 
-// Unreadable returns what Read does of a message with nothing in it, except for the key and
-// a defect that says so. It is for a message at which Read panics, which is a bug of Read:
-// fault says which one.
+// Unreadable returns what Read does of an empty message, but with the key of raw. It is for one at
+// which Read panics, which is a bug: fault says which one.
 func (f *Featurizer) Unreadable(raw []byte, fault string) *Message {
 	m, body, debris := f.begin(nil)
 	m.Key, m.Fault = f.key(stripEnvelope(raw)), fault
@@ -126,8 +122,7 @@ func (f *Featurizer) ReadHeader(raw []byte) *Message {
 	return m
 }
 
-// begin reads the header of a message and returns what lies behind it, within
-// MaxBytes, and the lines of the header that were no fields.
+// begin reads the header of a message and returns what lies behind it, and lines that are no fields.
 func (f *Featurizer) begin(raw []byte) (m *Message, body, debris []byte) {
 	raw = stripEnvelope(raw)
 	m = &Message{Key: f.key(raw)}
