@@ -125,9 +125,10 @@ func (t *htmlTree) parse(f *Featurizer, doc []byte) *html.Node {
 			t.keep(&n.Data, text)
 			t.append(n)
 		case html.StartTagToken, html.SelfClosingTagToken:
-			t.start(z, tagOf(z.Raw()), token == html.SelfClosingTagToken)
+			t.start(z, token == html.SelfClosingTagToken)
 		case html.EndTagToken:
-			t.end(z, tagOf(z.Raw()))
+			name, _ := z.TagName()
+			t.end(name)
 		}
 		if t.used > maxHTMLNodes {
 			f.defect("HTML too long")
@@ -165,7 +166,9 @@ func (t *htmlTree) push(n *html.Node, traits int) {
 	t.open = append(t.open, openElement{n, traits})
 }
 
-func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
+func (t *htmlTree) start(z *html.Tokenizer, selfClosing bool) {
+	name, _ := z.TagName()
+	tag := atom.Lookup(name) // 0 for a name that HTML doesn't know
 	traits := tagTraits[tag]
 	if traits&closesP != 0 {
 		t.close(atom.P, closesP, "", isScope)
@@ -185,7 +188,6 @@ func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
 	default:
 		n = t.node(html.ElementNode, tag)
 		if tag == 0 {
-			name, _ := z.TagName()
 			n.Data = string(name)
 		}
 	}
@@ -272,13 +274,12 @@ func (t *htmlTree) plainAttributes(source []byte) (ok bool) {
 	return false
 }
 
-func (t *htmlTree) end(z *html.Tokenizer, tag atom.Atom) {
-	switch tag {
+func (t *htmlTree) end(name []byte) {
+	switch tag := atom.Lookup(name); tag {
 	case atom.Br:
 		t.append(t.node(html.ElementNode, atom.Br))
 	case atom.Html, atom.Body, atom.Head:
 	case 0:
-		name, _ := z.TagName()
 		t.close(0, 0, string(name), isScope)
 	default:
 		t.close(tag, tagTraits[tag], "", isScope)
@@ -324,23 +325,3 @@ func (t *htmlTree) close(tag atom.Atom, traits int, name string, barriers int) {
 		}
 	}
 }
-
-// tagOf is Tokenizer.TagName, which takes memory for each tag; 0 for a name that HTML doesn't know.
-func tagOf(source []byte) atom.Atom {
-	name := bytes.TrimPrefix(bytes.TrimPrefix(source, []byte("<")), []byte("/"))
-	var lower [longestTag]byte
-	for i, c := range name {
-		switch c {
-		case ' ', '\n', '\r', '\t', '\f', '/', '>':
-			return atom.Lookup(lower[:i])
-		}
-		if i == len(lower) {
-			return 0
-		}
-		lower[i] = lowerASCII[c]
-	}
-	return atom.Lookup(lower[:len(name)])
-}
-
-// longestTag is longer than the name of any tag.
-const longestTag = 32
