@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -113,7 +114,7 @@ func (f *Featurizer) readEventLine(name string, params, value []byte, bare bool)
 			return
 		}
 		f.fact("invitation:", "on "+strings.ToLower(day.Weekday().String()))
-		if n, ok := wholeNumber(hour[:min(len(hour), 2)]); ok && n >= 0 && n < 24 && !strings.HasSuffix(hour, "Z") {
+		if n, err := strconv.Atoi(hour[:min(len(hour), 2)]); err == nil && n >= 0 && n < 24 && !strings.HasSuffix(hour, "Z") {
 			f.fact("invitation:", dayTimes[n/6])
 		}
 	}

@@ -132,28 +132,19 @@ var subjectMarks = func() map[string]byte {
 func (s *structure) readTag(tag string) {
 	for word := range strings.FieldsSeq(tag) {
 		number, total, found := strings.Cut(word, "/")
-		n, one := wholeNumber(number)
-		t, two := wholeNumber(total)
+		n, errN := strconv.Atoi(number)
+		t, errT := strconv.Atoi(total)
 		switch {
 		case strings.HasPrefix(word, "patch"):
 			s.isPatch = true
 		case word == "rfc" || word == "resend":
 			s.isPatch = true
-		case found && one && two && n >= 0 && t > 0 && t < 1000 && n <= t:
+		case found && errN == nil && errT == nil && n >= 0 && t > 0 && t < 1000 && n <= t:
 			s.number, s.total, s.isPatch = n, t, true
 		case len(word) > 1 && word[0] == 'v':
-			if v, ok := wholeNumber(word[1:]); ok && v > 0 && v < 100 {
+			if v, err := strconv.Atoi(word[1:]); err == nil && v > 0 && v < 100 {
 				s.version = v
 			}
 		}
 	}
-}
-
-// wholeNumber is strconv.Atoi, which makes an error of every word that is no number.
-func wholeNumber(word string) (n int, ok bool) {
-	if word == "" || word[len(word)-1] < '0' || word[len(word)-1] > '9' {
-		return 0, false
-	}
-	n, err := strconv.Atoi(word)
-	return n, err == nil
 }
