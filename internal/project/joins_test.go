@@ -12,7 +12,7 @@ import (
 // something else.
 var tidies = []string{
 	"Check", "Close", "Err", "Errorf", "Kill", "New", "Remove", "RemoveAll", "Rollback", "Stop", "Validate",
-	"close", "drop", "end", "refusal", "removeIfThere", "stop", "syncDir", "unless",
+	"close", "drop", "end", "refusal", "removeIfThere", "stop", "SyncDir", "unless",
 }
 
 // errors.Join calls all of its arguments: in errors.Join(chmod(f), rename(f)) the second runs
