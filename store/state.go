@@ -27,7 +27,8 @@ func (m Moment) Add(d time.Duration) Moment { return m + Moment(d.Milliseconds()
 // memory; a Store commits the rows that changed, and gives the same State back
 // after a restart.
 //
-// The filter is its only writer. Not safe for concurrent use.
+// Its tables stay those that NewState made: records and digests know no others. The filter is its
+// only writer. Not safe for concurrent use.
 type State struct {
 	Account Account
 	// Weights are changed by Step, SetWeights, DropSmallest and ClearWeights alone, but before
@@ -168,13 +169,21 @@ func (s *State) Check() error {
 // what was learnt, and the windows of scores, without messages, senders and marks. It is for
 // work that is never committed.
 func (s *State) Scratch() *State {
-	out := NewState()
-	out.Account, out.Weights = s.Account, s.Weights.Clone()
+	out := s.Learnt()
+	out.Weights = s.Weights.Clone()
 	s.Settings.copyTo(out.Settings)
 	s.Recent.copyTo(out.Recent)
-	s.Prior.copyTo(out.Prior)
-	out.adopt(s)
 	out.at.Detached = true
+	return out
+}
+
+// Learnt returns a copy of what learning goes on from: the account row, the prior, the weights,
+// which it shares with s, or the supports, the window and the labelled scores.
+func (s *State) Learnt() *State {
+	out := NewState()
+	out.Account = s.Account
+	s.Prior.copyTo(out.Prior)
+	out.Rewrite(s)
 	return out
 }
 

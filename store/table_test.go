@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
 )
 
@@ -133,6 +134,34 @@ func TestAMalformedRowIsNoticed(t *testing.T) {
 		ask(loaded)
 		if _, err := loaded.Changes(nil); loaded.Err() == nil || !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: the error is %v, of a commit %v; want ErrDamaged", name, loaded.Err(), err)
+		}
+	}
+}
+
+// TestLearntAndScratchAreStoredWithTheirTables: a table that a state doesn't know as its own
+// would be missing from what is stored of it.
+func TestLearntAndScratchAreStoredWithTheirTables(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	st := store.NewState()
+	for _, h := range storetest.Handles(st) {
+		for n := range 3 {
+			h.Put(strconv.Itoa(n), h.Draw(r))
+		}
+	}
+	learnt := map[string]bool{"supports": true, "window": true, "prior": true, "labelled": true}
+	for name, of := range map[string]*store.State{"learnt": st.Learnt(), "scratch": st.Scratch()} {
+		stored := store.NewState()
+		if err := of.Records(1<<10, stored.Apply); err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range storetest.Handles(stored) {
+			want := 0
+			if learnt[h.Name] || name == "scratch" && (h.Name == "recent" || h.Name == "settings") {
+				want = 3
+			}
+			if h.Len() != want {
+				t.Errorf("%s: %s has %d rows, want %d", name, h.Name, h.Len(), want)
+			}
 		}
 	}
 }

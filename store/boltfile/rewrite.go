@@ -160,10 +160,7 @@ func (s *Store) saveLearner(account *bolt.Bucket, p *Progress, w store.Rewrite, 
 			return of, err
 		}
 	}
-	learner := store.NewState()
-	learner.Account, learner.Weights, learner.Labelled = was.Account, was.Weights, was.Labelled
-	learner.Supports, learner.Window, learner.Prior = was.Supports, was.Window, was.Prior
-	made, crc, err := s.saveState(account, p, learner)
+	made, crc, err := s.saveState(account, p, was.Learnt())
 	sum.Write(key32(crc))
 	of.Generation, of.Bytes = made.Generation, made.Bytes
 	return of, err
