@@ -148,6 +148,7 @@ type Kernel struct {
 	Budget int          `cbor:"2,keyasint"` // most supports
 }
 
+// Linear reports whether there is none.
 func (k Kernel) Linear() bool { return k == Kernel{} }
 
 // KernelSpec returns what a kernel learner is made of; its Kernel is 0 for a linear one.
