@@ -68,7 +68,7 @@ var layers = []struct {
 	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
 	{"internal/dashboard", []string{"internal/atomicfile", "internal/dashboard/...", "internal/desk", "internal/whatif", "internal/words", "model"}},
 	{"internal/dashboard/plot", nil},
-	{"internal/demo", []string{"internal/bootstrap", "internal/daemon", "internal/desk", "internal/zones"}},
+	{"internal/demo", []string{"internal/bootstrap", "internal/daemon", "internal/desk", "internal/filter", "internal/zones"}},
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs", nil},              // the description of the API, which is part of the program

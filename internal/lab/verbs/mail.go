@@ -14,9 +14,9 @@ import (
 
 // mailing are the flags of mail.
 type mailing struct {
-	archive          cli.Archive
-	compare          []string
-	asJSON, markdown bool
+	archive cli.Archive
+	compare []string
+	asJSON  bool
 }
 
 func mailCommand() *cobra.Command {
@@ -36,10 +36,8 @@ of ` + wrapped(compare.Names()) + `.`,
   $ hinged-lab mail --owner me@example.org --compare dual,pa-2 --json mail.mbox.gz`,
 		RunE: f.run,
 	}
-	flags := c.Flags()
 	f.archive.Define(c)
 	compareFlag(c, &f.compare)
-	flags.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown")
 	cli.JSONFlag(c, &f.asJSON, "one JSON object")
 	return c
 }
@@ -69,12 +67,8 @@ func (f *mailing) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.asJSON:
+	if f.asJSON {
 		return cli.PrintJSON(cmd.OutOrStdout(), c)
-	case f.markdown:
-		return c.WriteMarkdown(cmd.OutOrStdout())
-	default:
-		return c.WriteTable(cmd.OutOrStdout())
 	}
+	return c.WriteTable(cmd.OutOrStdout())
 }
