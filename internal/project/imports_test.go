@@ -42,8 +42,7 @@ var layers = []struct {
 	{"internal/atomicfile", nil},
 	{"internal/memlimit", nil},
 	{"internal/service", nil},
-	{"internal/dovecot", []string{"internal/loopback"}},
-	{"internal/testkit/...", []string{"ingest", "internal/dovecot", "internal/loopback", "internal/packed", "internal/testkit/...", "model", "store", "store/boltfile"}},
+	{"internal/testkit/...", []string{"ingest", "internal/loopback", "internal/packed", "internal/testkit/...", "model", "store", "store/boltfile"}},
 	{"internal/passthrough", nil},
 	{"internal/filter/ledger", []string{"ingest", "model", "store"}},
 	{"internal/filter", []string{"featurize", "ingest", "internal/filter/ledger", "internal/zones", "model", "store"}},
@@ -203,7 +202,7 @@ func TestNothingThatDecidesLinksADatabase(t *testing.T) {
 func TestTheDaemonLinksNoLaboratoryAndNoBroker(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/hinged") {
 		dir, _ := ours(p.ImportPath)
-		if within("internal/lab/...", dir) || dir == "model/theory" || dir == "internal/compare" || dir == "internal/dovecot" || dir == "internal/loopback" {
+		if within("internal/lab/...", dir) || dir == "model/theory" || dir == "internal/compare" || dir == "internal/loopback" {
 			t.Errorf("the program contains %s", p.ImportPath)
 		}
 		for _, other := range []string{"github.com/twmb/franz-go", "github.com/chromedp"} {
