@@ -180,10 +180,10 @@ func (d *Dovecot) certificate() (string, error) {
 // belongs to the user of the mail.
 func (d *Dovecot) makeDirectories(mail string, uid, gid int) error {
 	for _, dir := range []string{d.dir, mail} {
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Dovecot's own users pass through
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // likewise
+		if err := os.Chmod(dir, 0o755); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,7 @@ func StartDovecot(tb testing.TB, o DovecotOptions) *Dovecot {
 	}
 	d := &Dovecot{User: o.Users[0], Users: o.Users, Password: hex.EncodeToString(secret), tb: tb, binary: findDovecot()}
 	var err error
-	if d.dir, err = os.MkdirTemp(base, "dovecot"); err != nil {
+	if d.dir, err = os.MkdirTemp(base, "dovecot"); err != nil { //nolint:usetesting // a short path
 		tb.Fatal(err)
 	}
 	tb.Cleanup(d.close)
@@ -149,7 +149,7 @@ func (d *Dovecot) start(ctx context.Context) error {
 		return err
 	}
 	defer output.Close()
-	cmd := exec.Command(d.binary, "-F", "-c", d.conf) // Stop ends it, in its own way
+	cmd := exec.Command(d.binary, "-F", "-c", d.conf) //nolint:noctx // Stop ends it, in its own way
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = groupAttributes()
 	if err := cmd.Start(); err != nil {
@@ -189,7 +189,7 @@ func (d *Dovecot) makeInboxes(ctx context.Context) error {
 		return nil //nolint:nilerr // it is a matter of luck then
 	}
 	for _, u := range d.Users[:min(len(d.Users), 8)] {
-		cmd := exec.CommandContext(ctx, admin, "-c", d.conf, "fetch", "-u", u, "uid", "mailbox", "INBOX", "all") //nolint:gosec // the path is from LookPath, the names are ours
+		cmd := exec.CommandContext(ctx, admin, "-c", d.conf, "fetch", "-u", u, "uid", "mailbox", "INBOX", "all")
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("make INBOX of %s: %w: %s", u, err, said)
 		}
