@@ -67,7 +67,11 @@ func startEmbedded(ctx context.Context, log *slog.Logger) (*embedded, error) {
 	}
 	e.user = imapmemserver.NewUser(e.User, e.Password)
 	for _, name := range folders {
-		if err := errors.Join(e.user.Create(name, nil), e.user.Subscribe(name)); err != nil {
+		err := e.user.Create(name, nil)
+		if err == nil {
+			err = e.user.Subscribe(name)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("embedded mail server: %w", err)
 		}
 	}
