@@ -160,8 +160,7 @@ func (o Options) Another(p Options) bool { return o.Kernel.Degree != p.Kernel.De
 // maxSupports bounds the state that an account may have.
 const maxSupports = 100_000
 
-// DefaultOptions returns the settings that measured best (docs/results.md) and
-// the marks, windows and limits of DESIGN.md.
+// DefaultOptions returns the settings that measured best (docs/results.md).
 func DefaultOptions() Options {
 	return Options{
 		Learner:     model.DefaultSpec(),
