@@ -28,11 +28,6 @@ type Batch struct {
 // NamesFor is how long the names of features are kept unless a Batch says otherwise.
 const NamesFor = 30 * 24 * time.Hour
 
-// Empty reports whether a commit would add nothing to the logs.
-func (b Batch) Empty() bool {
-	return len(b.Journal) == 0 && len(b.Features) == 0 && len(b.Lessons) == 0
-}
-
 // AccountCommit is what one account has to commit: what Commit takes.
 type AccountCommit struct {
 	Account string

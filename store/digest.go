@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"math"
 	"reflect"
@@ -44,21 +43,14 @@ func Digest(st *State) (model, state string) {
 	blanker[Account]()(&account)
 	value.Write(encodeAccount(account))
 	item(accountRow, "")
-	for _, t := range st.tables() {
+	for _, t := range st.tables {
 		for _, key := range t.rows.Keys() {
-			must(t.rows.encodeForDigest(&value, key))
+			_, err := t.rows.encode(&value, key, true)
+			must(err)
 			item(t.id, key)
 		}
 	}
 	return model, hex.EncodeToString(h.Sum(nil))[:32]
-}
-
-// must stands where an error would mean that a row type cannot be encoded at
-// all, which no data can bring about.
-func must(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("store: %v", err))
-	}
 }
 
 func digestWeights(h hash.Hash, w *model.Weights) {
@@ -86,7 +78,8 @@ func digestSupports(h hash.Hash, st *State) {
 	h.Write(tally)
 	for _, key := range st.Supports.Keys() {
 		row.Reset()
-		must(rows(st.Supports).encodeForDigest(&row, key))
+		_, err := st.Supports.encode(&row, key, true)
+		must(err)
 		h.Write([]byte(key))
 		h.Write(row.Bytes())
 	}

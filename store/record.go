@@ -7,7 +7,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/hinged/hinged/model"
 )
@@ -32,6 +36,42 @@ import (
 // message has alone share a value. Later records have a row of table 3 under the empty key: the
 // changes of the weights (steps.go).
 
+// rowEncoding is CBOR in core deterministic encoding (RFC 8949, section
+// 4.2.1): equal rows are equal bytes, which the digest relies on.
+var rowEncoding = func() cbor.UserBufferEncMode {
+	mode, err := cbor.CoreDetEncOptions().UserBufferEncMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}()
+
+// rowDecoding is strict: what this version does not know is an error, since the
+// schema version, not the reader, says what may be in a row. Invalid UTF-8 is
+// let through, because names of mailboxes and words of mail are whatever they
+// were.
+var rowDecoding = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		UTF8:              cbor.UTF8DecodeInvalid,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return mode
+}()
+
+// EncodeRow returns v, a row or a record of rows, in the encoding of rows.
+func EncodeRow(v any) ([]byte, error) { return rowEncoding.Marshal(v) }
+
+// DecodeRow sets v from what EncodeRow returned. What v does not know is an error.
+func DecodeRow(data []byte, v any) error { return rowDecoding.Unmarshal(data, v) }
+
+func key64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
 // recordWriter builds records.
 type recordWriter struct {
 	buf   []byte
@@ -41,9 +81,9 @@ type recordWriter struct {
 // row appends the row of t at key, or, where there is none, its deletion.
 func (w *recordWriter) row(t table, key string) error {
 	w.value.Reset()
-	ok, err := t.rows.encode(&w.value, key)
+	ok, err := t.rows.encode(&w.value, key, false)
 	if err != nil {
-		return fmt.Errorf("encoding a row of %s: %w", t.name, err)
+		return fmt.Errorf("encoding a row of table %d: %w", t.id, err)
 	}
 	w.item(t.id, key, ok)
 	return nil
@@ -105,8 +145,8 @@ func (s *State) Changes(dst []byte) ([]byte, error) {
 		}
 		w.item(weightChanges, "", true)
 	}
-	for _, t := range s.tables() {
-		for _, key := range t.rows.dirtyKeys() {
+	for _, t := range s.tables {
+		for _, key := range slices.Sorted(maps.Keys(s.edits.keys[t.id])) {
 			if err := w.row(t, key); err != nil {
 				return nil, err
 			}
@@ -120,10 +160,9 @@ const mostWeight = binary.MaxVarintLen64 + 8
 
 // Records hands the records that build s from nothing to emit, in order, each
 // at most most bytes unless one row is larger. emit must not keep
-// them. It returns how many rows they hold.
-func (s *State) Records(most int, emit func(record []byte) error) (Tally, error) {
+// them.
+func (s *State) Records(most int, emit func(record []byte) error) error {
 	var w recordWriter
-	rows := Tally{accountRow: 1}
 	// cut emits what stands before end in a record of its own.
 	cut := func(end int) error {
 		err := emit(w.buf[:end])
@@ -134,28 +173,26 @@ func (s *State) Records(most int, emit func(record []byte) error) (Tally, error)
 	for all := s.Weights.Sorted(); len(all) > 0; {
 		n := min(len(all), max((most-len(w.buf)-mostWeight)/mostWeight, 1))
 		w.weights(all[:n])
-		rows[weights] += uint64(n)
 		if all = all[n:]; len(all) > 0 {
 			if err := cut(len(w.buf)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	for _, t := range s.tables() {
+	for _, t := range s.tables {
 		for _, key := range t.rows.Keys() {
 			before := len(w.buf)
 			if err := w.row(t, key); err != nil {
-				return nil, err
+				return err
 			}
-			rows[t.id]++
 			if len(w.buf) > most && before > 0 {
 				if err := cut(before); err != nil {
-					return nil, err
+					return err
 				}
 			}
 		}
 	}
-	return rows, cut(len(w.buf))
+	return cut(len(w.buf))
 }
 
 // MessagesIn hands the keys of the messages that a record has rows of to fn.
@@ -170,20 +207,6 @@ func MessagesIn(record []byte, fn func(MessageKey)) error {
 			fn(MessageKey(it.key))
 		}
 	}
-}
-
-// Tally counts the rows that records hold, by the number of their table.
-type Tally map[tableID]uint64
-
-// Weights is how many of them are weights.
-func (t Tally) Weights() uint64 { return t[weights] }
-
-// Rows is how many rows there are of all tables.
-func (t Tally) Rows() (rows uint64) {
-	for _, n := range t {
-		rows += n
-	}
-	return rows
 }
 
 var (
@@ -256,21 +279,14 @@ func uvarint(rest *[]byte) (uint64, error) {
 	return v, nil
 }
 
-// Apply makes the changes of a record to s, which is left half changed if the
-// record is malformed. Rows that it sets are not dirty; they are decoded when somebody asks for
-// them, see Err. seen, if not nil, counts what was set and forbids deletions and changes of
-// weights, which have no place in a checkpoint.
-func (s *State) Apply(record []byte, seen Tally) error { return s.apply(record, seen, true, nil) }
+// Apply makes the changes of a record without steps to s, which is left half changed if the
+// record is malformed. Rows that it sets are decoded when somebody asks for them, see Err.
+func (s *State) Apply(record []byte) error { return s.Redo(record, true, nil) }
 
 // Redo is Apply for one of several redo records, with the vectors of its steps. Each has the
 // account's row; only that of the last is read.
 func (s *State) Redo(record []byte, last bool, vector FrozenVector) error {
-	return s.apply(record, nil, last, vector)
-}
-
-// apply makes the changes of a record, that of the account's row only if account says so.
-func (s *State) apply(record []byte, seen Tally, account bool, vector FrozenVector) error {
-	r, owned, tables := recordReader{rest: record}, false, s.tables()
+	r, owned, tables := recordReader{rest: record}, false, s.tables
 	for {
 		if !owned && len(r.rest) > 0 && tableID(r.rest[0]) > weightChanges {
 			r.rest, owned = bytes.Clone(r.rest), true // tables keep the values
@@ -279,17 +295,13 @@ func (s *State) apply(record []byte, seen Tally, account bool, vector FrozenVect
 		if err != nil || !ok {
 			return err
 		}
-		if seen != nil && (it.deleted || it.table == weightChanges) {
-			return fmt.Errorf("checkpoint deletes from table %d", it.table)
-		}
-		count := uint64(1)
 		switch it.table {
 		case weights:
-			count, err = s.applyWeights(it)
+			err = s.applyWeights(it)
 		case weightChanges:
 			err = s.redoChanges(it, vector)
 		case accountRow:
-			if account {
+			if last {
 				err = s.applyAccount(it)
 			}
 		default:
@@ -300,9 +312,6 @@ func (s *State) apply(record []byte, seen Tally, account bool, vector FrozenVect
 		}
 		if err != nil {
 			return err
-		}
-		if seen != nil {
-			seen[it.table] += count
 		}
 	}
 }
@@ -316,10 +325,7 @@ func (t table) apply(it item) error {
 		t.rows.drop(string(it.key))
 		return nil
 	}
-	if err := t.rows.load(it.key, it.value); err != nil {
-		return fmt.Errorf("decoding a row of %s: %w", t.name, err)
-	}
-	return nil
+	return t.rows.load(it.key, it.value)
 }
 
 func (s *State) applyAccount(it item) error {
@@ -333,50 +339,42 @@ func (s *State) applyAccount(it item) error {
 	return nil
 }
 
-// applyWeights sets weights and returns how many.
-func (s *State) applyWeights(it item) (count uint64, err error) {
+func (s *State) applyWeights(it item) error {
 	indices := it.value
-	if count, err = uvarint(&indices); err != nil {
-		return 0, err
-	}
-	if it.deleted || len(it.key) > 0 || count == 0 || count > uint64(len(indices)/9) {
-		return 0, errWeight
+	count, err := uvarint(&indices)
+	if err != nil || it.deleted || len(it.key) > 0 || count == 0 || count > uint64(len(indices)/9) {
+		return errWeight
 	}
 	indices, values := indices[:len(indices)-8*int(count)], indices[len(indices)-8*int(count):]
 	last := uint64(0)
 	for range count {
 		d, n := binary.Uvarint(indices)
 		if n <= 0 || d == 0 || d >= indexEnd-last {
-			return 0, errWeight
+			return errWeight
 		}
 		last, indices = last+d, indices[n:]
 		s.Weights.Set(model.Index(last), math.Float64frombits(binary.BigEndian.Uint64(values)))
 		values = values[8:]
 	}
 	if len(indices) > 0 {
-		return 0, errWeight
+		return errWeight
 	}
-	return count, nil
+	return nil
 }
 
 // indexEnd is above every index.
 const indexEnd = 1 << model.IndexBits
 
-// Err returns why a row that was loaded could not be decoded, if there was one that
-// somebody asked for. Such a state can't be committed.
-func (s *State) Err() error {
-	for _, t := range s.tables() {
-		if err := t.rows.err(); err != nil {
-			return fmt.Errorf("decoding a row of %s: %w", t.name, err)
-		}
-	}
-	return nil
+func encodeAccount(a Account) []byte {
+	b, err := rowEncoding.Marshal(&a)
+	must(err)
+	return b
 }
 
-// Check decodes every row that was loaded, and returns Err.
-func (s *State) Check() error {
-	for _, t := range s.tables() {
-		t.rows.check()
+// must stands where an error would mean that a row type cannot be encoded at
+// all, which no data can bring about.
+func must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("store: %v", err))
 	}
-	return s.Err()
 }

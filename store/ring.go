@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -43,7 +42,14 @@ type Scored struct {
 type Ring struct {
 	slots   []ringSlot
 	entries int
-	dirty   map[uint32]struct{}
+	edits   *edits // of the State
+	id      tableID
+}
+
+func newRing(s *State, id tableID) *Ring {
+	r := &Ring{edits: &s.edits, id: id}
+	s.tables = append(s.tables, table{id, r})
+	return r
 }
 
 type ringSlot struct {
@@ -80,14 +86,14 @@ func (r *Ring) Get(slot uint32) (s Scored, ok bool) {
 // Put sets the entry of a slot, which is below MostSlots.
 func (r *Ring) Put(slot uint32, s Scored) {
 	r.set(slot, s)
-	r.mark(slot)
+	r.edits.note(r.id, slotKey(slot))
 }
 
 // Delete removes the entry of a slot, if there is one.
 func (r *Ring) Delete(slot uint32) {
 	if _, ok := r.Get(slot); ok {
 		r.drop(slotKey(slot))
-		r.mark(slot)
+		r.edits.note(r.id, slotKey(slot))
 	}
 }
 
@@ -96,13 +102,6 @@ func (r *Ring) Empty() {
 	for slot := range r.slots {
 		r.Delete(uint32(slot))
 	}
-}
-
-func (r *Ring) mark(slot uint32) {
-	if r.dirty == nil {
-		r.dirty = map[uint32]struct{}{}
-	}
-	r.dirty[slot] = struct{}{}
 }
 
 func (r *Ring) set(slot uint32, s Scored) {
@@ -133,7 +132,7 @@ func (r *Ring) Each(fn func(slot uint32, s Scored)) {
 	}
 }
 
-// copyTo gives an empty ring the entries of r.
+// copyTo gives another ring the entries of r alone.
 func (r *Ring) copyTo(to *Ring) { to.slots, to.entries = slices.Clone(r.slots), r.entries }
 
 // What follows is what State asks of a table; see rows.
@@ -147,48 +146,30 @@ func (r *Ring) Keys() []string {
 	return keys
 }
 
-func (r *Ring) dirtyKeys() (keys []string) {
-	for _, slot := range slices.Sorted(maps.Keys(r.dirty)) {
-		keys = append(keys, slotKey(slot))
-	}
-	return keys
-}
-
-func (r *Ring) clean() { clear(r.dirty) }
-
-func (r *Ring) encode(buf *bytes.Buffer, key string) (bool, error) {
+func (r *Ring) encode(buf *bytes.Buffer, key string, _ bool) (bool, error) {
 	s, ok := r.Get(binary.BigEndian.Uint32([]byte(key)))
 	if !ok {
 		return false, nil
 	}
 	flags := byte(ringEntry)
-	for _, is := range []struct {
-		so   bool
-		flag byte
-	}{
-		{s.Above, ringAbove},
-		{s.Correspondent, ringCorrespondent},
-		{s.Label == model.Important, ringImportant},
-		{s.Label == model.Ordinary, ringOrdinary},
-		{s.Message != MessageKey{}, ringMessage},
-		{s.Read, ringRead},
-		{s.Unknown, ringUnknown},
-	} {
-		if is.so {
-			flags |= is.flag
+	set := func(is bool, flag byte) {
+		if is {
+			flags |= flag
 		}
 	}
+	set(s.Above, ringAbove)
+	set(s.Correspondent, ringCorrespondent)
+	set(s.Label == model.Important, ringImportant)
+	set(s.Label == model.Ordinary, ringOrdinary)
+	set(s.Message != MessageKey{}, ringMessage)
+	set(s.Read, ringRead)
+	set(s.Unknown, ringUnknown)
 	b := append(binary.LittleEndian.AppendUint32(buf.AvailableBuffer(), math.Float32bits(s.Score)), flags)
 	if flags&ringMessage != 0 {
 		b = append(b, s.Message[:]...)
 	}
 	buf.Write(b)
 	return true, nil
-}
-
-func (r *Ring) encodeForDigest(buf *bytes.Buffer, key string) error {
-	_, err := r.encode(buf, key)
-	return err
 }
 
 var errRing = errors.New("an entry of a window of scores is malformed")
@@ -225,7 +206,5 @@ func (r *Ring) drop(key string) {
 		r.entries--
 	}
 }
-
-func (r *Ring) err() error { return nil }
 
 func (r *Ring) check() {}

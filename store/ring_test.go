@@ -52,7 +52,7 @@ func TestARingIsAMapOfEntries(t *testing.T) {
 			redo = append(redo, record)
 			if r.IntN(4) == 0 {
 				checkpoint, redo = nil, nil
-				if _, err := st.Records(1<<10, func(record []byte) error {
+				if err := st.Records(1<<10, func(record []byte) error {
 					checkpoint = append(checkpoint, bytes.Clone(record))
 					return nil
 				}); err != nil {
@@ -61,7 +61,7 @@ func TestARingIsAMapOfEntries(t *testing.T) {
 			}
 			loaded := NewState()
 			for _, record := range checkpoint {
-				if err := loaded.Apply(record, Tally{}); err != nil {
+				if err := loaded.Apply(record); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -105,11 +105,11 @@ func TestEachEntryOfARingIsReadAgain(t *testing.T) {
 		if is(4) {
 			s.Message = MessageKey{1}
 		}
-		ring, again := new(Ring), new(Ring)
+		ring, again := NewState().Recent, NewState().Recent
 		ring.Put(7, s)
 		var entry bytes.Buffer
 		key := ring.Keys()[0]
-		if _, err := ring.encode(&entry, key); err != nil {
+		if _, err := ring.encode(&entry, key, false); err != nil {
 			t.Fatal(err)
 		}
 		if err := again.load([]byte(key), entry.Bytes()); err != nil {
@@ -125,22 +125,22 @@ func TestEachEntryOfARingIsReadAgain(t *testing.T) {
 func FuzzRing(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
-		ring := new(Ring)
+		ring := NewState().Recent
 		ring.Put(uint32(r.IntN(30)), drawScored(r))
 		var entry bytes.Buffer
 		key := ring.Keys()[0]
-		if _, err := ring.encode(&entry, key); err != nil {
+		if _, err := ring.encode(&entry, key, false); err != nil {
 			f.Fatal(err)
 		}
 		f.Add([]byte(key), entry.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		got := new(Ring)
+		got := NewState().Recent
 		if err := got.load(key, value); err != nil {
 			return
 		}
 		var again bytes.Buffer
-		if ok, err := got.encode(&again, string(key)); !ok || err != nil {
+		if ok, err := got.encode(&again, string(key), false); !ok || err != nil {
 			t.Fatalf("%x at %x is not there: %v", value, key, err)
 		}
 		if !bytes.Equal(again.Bytes(), value) {

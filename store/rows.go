@@ -194,10 +194,6 @@ type Account struct {
 
 	// EarlyNext is the number of the next feedback that has to wait for its message.
 	EarlyNext uint64 `cbor:"60,keyasint,omitempty"`
-	// Ruled: the owner's rules came as an event, and are Rules, encoded by the filter;
-	// else they are those of the options.
-	Ruled bool   `cbor:"80,keyasint,omitempty"`
-	Rules []byte `cbor:"81,keyasint,omitempty"`
 	// Projected is the summed norm of the changes of w that keep it to the rules.
 	// RuledSince: after so many lessons the rules were what they are now, and no
 	// projection onto others followed.
@@ -221,10 +217,6 @@ type Account struct {
 	// Anew counts how often learning began anew, for another kernel.
 	Anew uint32 `cbor:"71,keyasint,omitempty"`
 
-	// Options are the filter's options, encoded by it; empty before the first
-	// event.
-	Options []byte `cbor:"25,keyasint,omitempty"`
-
 	// Entries counts the entries of the journal, ever. What was learnt after the first
 	// Reach.Entries of them can be taken back; NextReach is what Reach will be when enough
 	// entries, or enough time, lie behind that.
@@ -238,6 +230,19 @@ type Account struct {
 	SentDay   int32  `cbor:"23,keyasint,omitempty" digest:"-"` // day that SentToday counts; not in the digest
 	SentToday uint32 `cbor:"24,keyasint,omitempty" digest:"-"` // marks intended on that day; not in the digest
 }
+
+// Settings are what the owner or their configuration chose, encoded by the filter. They have a
+// row of their own, as that of the account is in every redo record.
+type Settings struct {
+	Options []byte `cbor:"1,keyasint,omitempty"` // empty before the first event
+	// Ruled: the owner's rules came as an event, and are Rules; else they are those of the
+	// options.
+	Ruled bool   `cbor:"2,keyasint,omitempty"`
+	Rules []byte `cbor:"3,keyasint,omitempty"`
+}
+
+// SettingsKey is the table key of the one row of State.Settings.
+const SettingsKey = "settings"
 
 // Reach is how far back something can be taken back: to where so many journal entries had
 // been applied, by when the account's clock stood at Clock. It moves with events alone, so

@@ -3,7 +3,8 @@
 package store
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
 
 	"github.com/hinged/hinged/model"
 )
@@ -26,21 +27,22 @@ type State struct {
 	Boxes    *Table[Mailbox]     // by mailbox name
 	Ledger   *Table[LedgerEntry] // by number, 8 bytes big endian
 	Refusals *Table[Refusal]     // by ID.Key of the Message-ID, or of the content where there is none
-	Labelled *Ring               // the last scores with labels
-	Recent   *Ring               // the last of all scores
 	Early    *Table[Early]       // feedback that waits for its message, by number, 8 bytes big endian
 	Supports *Table[Support]     // of a kernel learner, by SupportKey; then there are no Weights
 	// Window are the last lessons of a dual learner, by number, 8 bytes big endian
 	// (WindowKey), without gaps up to Account.WindowNext. Their vectors are those of
 	// their messages.
-	Window *Table[Windowed]
-	// Prior has one row, under PriorKey, where learning began with weights of others.
-	Prior *Table[Prior]
+	Window   *Table[Windowed]
+	Prior    *Table[Prior]    // one row, under PriorKey, where learning began with weights of others
+	Labelled *Ring            // the last scores with labels
+	Recent   *Ring            // the last of all scores
+	Settings *Table[Settings] // one row, under SettingsKey
 
 	at      Position
+	tables  []table
+	edits   edits
 	changes []weightChange // of the weights, since the last commit
 	frozen  uint32         // vectors frozen since then
-	account []byte         // the account row as last stored, encoded
 }
 
 // Position says which commit a State stands at, so that a commit writes at
@@ -58,26 +60,61 @@ type Position struct {
 	Detached bool
 }
 
+// table is one line of the register of tables: a table of State is stored, loaded, digested
+// and verified because it has one.
+type table struct {
+	id   tableID
+	rows rows
+}
+
+// tableID numbers what a record holds.
+type tableID byte
+
+const (
+	accountRow tableID = 1 // the one row of State.Account, under the empty key
+	weights    tableID = 2 // values of weights
+	// weightChanges are the changes of a commit, under the empty key.
+	weightChanges tableID = 3
+	messages      tableID = 7
+)
+
+// edits are the keys that were put or deleted since the last commit, by table.
+type edits struct {
+	keys map[tableID]map[string]struct{}
+	// broken is why a loaded row could not be decoded.
+	broken error
+}
+
+func (e *edits) note(of tableID, key string) {
+	keys := e.keys[of]
+	if keys == nil {
+		keys = map[string]struct{}{}
+		e.keys[of] = keys
+	}
+	keys[key] = struct{}{}
+}
+
 // NewState returns the state of an account that has seen nothing.
 func NewState() *State {
-	return &State{
-		Weights:  model.NewWeights(0),
-		Senders:  newTable[Sender](),
-		Threads:  newTable[Thread](),
-		IDs:      newTable[KnownID](),
-		Messages: newTable[Message](),
-		Places:   newTable[Place](),
-		Boxes:    newTable[Mailbox](),
-		Ledger:   newTable[LedgerEntry](),
-		Refusals: newTable[Refusal](),
-		Labelled: new(Ring),
-		Recent:   new(Ring),
-		Early:    newTable[Early](),
-		Supports: newTable[Support](),
-		Window:   newTable[Windowed](),
-		Prior:    newTable[Prior](),
-		at:       Position{Journal: 1, Lesson: 1},
-	}
+	s := &State{Weights: model.NewWeights(0), at: Position{Journal: 1, Lesson: 1}}
+	s.edits.keys = map[tableID]map[string]struct{}{}
+	// Numbers ascend.
+	s.Senders = newTable[Sender](s, 4)
+	s.Threads = newTable[Thread](s, 5)
+	s.IDs = newTable[KnownID](s, 6)
+	s.Messages = newTable[Message](s, messages)
+	s.Places = newTable[Place](s, 8)
+	s.Boxes = newTable[Mailbox](s, 9)
+	s.Ledger = newTable[LedgerEntry](s, 10)
+	s.Refusals = newTable[Refusal](s, 11)
+	s.Early = newTable[Early](s, 14)
+	s.Supports = newTable[Support](s, 20)
+	s.Window = newTable[Windowed](s, 22)
+	s.Prior = newTable[Prior](s, 23)
+	s.Labelled = newRing(s, 24)
+	s.Recent = newRing(s, 25)
+	s.Settings = newTable[Settings](s, 26)
+	return s
 }
 
 // At returns the position of s. It is meant for packages that store States.
@@ -89,12 +126,8 @@ func (s *State) SetAt(at Position) { s.at = at }
 // Settle notes that everything in s is stored and that it stands at the given
 // position. It is meant for packages that store States.
 func (s *State) Settle(at Position) {
-	s.changes, s.frozen = nil, 0
-	for _, t := range s.tables() {
-		t.rows.clean()
-	}
-	s.account = encodeAccount(s.Account)
-	s.at = at
+	s.changes, s.frozen, s.at = nil, 0, at
+	clear(s.edits.keys)
 }
 
 // JournalNext returns the sequence number that the next journal entry of the
@@ -105,66 +138,148 @@ func (s *State) JournalNext() uint64 { return max(s.at.Journal, 1) }
 // get, as of its last commit or Load.
 func (s *State) LessonNext() uint64 { return max(s.at.Lesson, 1) }
 
-// table is one line of the register of tables.
-type table struct {
-	id   tableID
-	name string
-	rows rows
+// Err returns why a row that was loaded could not be decoded, if there was one that
+// somebody asked for. Such a state can't be committed.
+func (s *State) Err() error { return s.edits.broken }
+
+// Check decodes every row that was loaded, and returns Err.
+func (s *State) Check() error {
+	for _, t := range s.tables {
+		t.rows.check()
+	}
+	return s.Err()
 }
 
-// tableID numbers what a record holds. A number, once released, keeps its
-// meaning.
-type tableID byte
+// Scratch returns a copy of what learning and deciding need: the account row, the settings,
+// what was learnt, and the windows of scores, without messages, senders and marks. It is for
+// work that is never committed.
+func (s *State) Scratch() *State {
+	out := NewState()
+	out.Account, out.Weights = s.Account, s.Weights.Clone()
+	s.Settings.copyTo(out.Settings)
+	s.Recent.copyTo(out.Recent)
+	s.Prior.copyTo(out.Prior)
+	out.adopt(s)
+	out.at.Detached = true
+	return out
+}
 
-const (
-	accountRow tableID = 1 // the one row of State.Account, under the empty key
-	weights    tableID = 2 // values of weights
-	// weightChanges are the changes of a commit, under the empty key.
-	weightChanges tableID = 3
-	messages      tableID = 7
-	supports      tableID = 20
-	window        tableID = 22
-	prior         tableID = 23
-	labelled      tableID = 24
-	recent        tableID = 25
-)
+// Rewrite has s know what was learnt as from does, which it owns from then on. The next commit
+// must write all of s.
+func (s *State) Rewrite(from *State) {
+	s.Weights = from.Weights
+	s.adopt(from)
+}
 
-// tables is the register: a table of State is stored, loaded, digested and
-// verified because it has a line here. Lines ascend by number.
-func (s *State) tables() []table {
-	return []table{
-		{4, "senders", s.Senders},
-		{5, "threads", s.Threads},
-		{6, "ids", s.IDs},
-		{messages, "messages", s.Messages},
-		{8, "places", s.Places},
-		{9, "mailboxes", s.Boxes},
-		{10, "ledger", s.Ledger},
-		{11, "refusals", s.Refusals},
-		{14, "early", s.Early},
-		{supports, "supports", s.Supports},
-		{window, "window", s.Window},
-		{prior, "prior", s.Prior},
-		{labelled, "labelled", s.Labelled}, // 12 and 13 had them as rows of a table
-		{recent, "recent", s.Recent},
+func (s *State) adopt(from *State) {
+	from.Labelled.copyTo(s.Labelled)
+	from.Supports.copyTo(s.Supports)
+	from.Window.copyTo(s.Window)
+}
+
+// weightChange is one change of the weights, of one kind. A redo record has those of its
+// commit in their order. Done again on the weights of the commit before, by the same
+// arithmetic, they give those of this one, bit for bit.
+type weightChange struct {
+	// w ← w + Step·x, x being the vector frozen for Message: by this commit if it is among
+	// the first Frozen that this one froze, or else by an earlier one; the last of those.
+	Message MessageKey `cbor:"1,keyasint,omitzero"`
+	Step    float64    `cbor:"2,keyasint,omitempty"`
+	Frozen  uint32     `cbor:"3,keyasint,omitempty"`
+	// These weights got these values.
+	Set PackedVector `cbor:"4,keyasint,omitempty"`
+	// So many of the smallest weights went.
+	Drop uint32 `cbor:"5,keyasint,omitempty"`
+	// All weights went.
+	Clear bool `cbor:"6,keyasint,omitempty"`
+}
+
+// FrozenVector returns the vector of a message that weightChange speaks of.
+type FrozenVector func(of MessageKey, frozen uint32) (model.Vector, error)
+
+// note keeps a change for the next commit. The first commit has all weights, and a detached
+// state none to come.
+func (s *State) note(c weightChange) {
+	if s.at.Commit > 0 && !s.at.Detached {
+		s.changes = append(s.changes, c)
 	}
 }
 
-// Dirty reports whether a commit would write anything of s.
-func (s *State) Dirty() bool {
-	if len(s.changes) > 0 || s.at.Commit == 0 || !bytes.Equal(encodeAccount(s.Account), s.account) {
-		return true
+// Froze notes that the batch of the next commit gets another frozen vector.
+func (s *State) Froze() { s.frozen++ }
+
+// Steps is how many changes of weights the next commit has: steps, but for a few.
+func (s *State) Steps() int { return len(s.changes) }
+
+// Step performs w ← w + a·x, x being the vector last frozen for a message, and at its slots as
+// for model.Weights.AddAt.
+func (s *State) Step(message MessageKey, a float64, x model.Vector, at *model.Slots) {
+	s.Weights.AddAt(a, x, at)
+	s.note(weightChange{Message: message, Step: a, Frozen: s.frozen})
+}
+
+// SetWeights gives weights the values of x.
+func (s *State) SetWeights(x model.Vector) {
+	for _, f := range x {
+		s.Weights.Set(f.Index, f.Value)
 	}
-	for _, t := range s.tables() {
-		if len(t.rows.dirtyKeys()) > 0 {
-			return true
+	if len(x) > 0 {
+		s.note(weightChange{Set: PackVector(x)})
+	}
+}
+
+// DropSmallest gives up the n smallest weights and returns them.
+func (s *State) DropSmallest(n int) model.Vector {
+	gone := s.Weights.Smallest(n)
+	for _, f := range gone {
+		s.Weights.Delete(f.Index)
+	}
+	if len(gone) > 0 {
+		s.note(weightChange{Drop: uint32(len(gone))})
+	}
+	return gone
+}
+
+// ClearWeights gives up all weights.
+func (s *State) ClearWeights() {
+	for _, f := range s.Weights.Sorted() {
+		s.Weights.Delete(f.Index)
+	}
+	s.note(weightChange{Clear: true})
+}
+
+var errChange = errors.New("a change of weights is malformed")
+
+// redoChanges makes the changes of an item once more.
+func (s *State) redoChanges(it item, vector FrozenVector) error {
+	if it.deleted || len(it.key) > 0 {
+		return errChange
+	}
+	var changes []weightChange
+	if err := rowDecoding.Unmarshal(it.value, &changes); err != nil {
+		return fmt.Errorf("decoding changes of weights: %w", err)
+	}
+	for _, c := range changes {
+		switch {
+		case c.Step != 0 && vector != nil:
+			x, err := vector(c.Message, c.Frozen)
+			if err != nil {
+				return fmt.Errorf("the vector of message %x: %w", c.Message[:4], err)
+			}
+			s.Weights.Add(c.Step, x)
+		case c.Set != nil:
+			x, err := c.Set.Unpack()
+			if err != nil {
+				return err
+			}
+			s.SetWeights(x)
+		case c.Drop > 0:
+			s.DropSmallest(int(c.Drop))
+		case c.Clear:
+			s.ClearWeights()
+		default:
+			return errChange
 		}
 	}
-	return false
-}
-
-func encodeAccount(a Account) []byte {
-	b, err := rowEncoding.Marshal(&a)
-	must(err)
-	return b
+	return nil
 }

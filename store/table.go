@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -21,18 +22,19 @@ type Table[V any] struct {
 	// loaded has the rows that were loaded and that nobody has asked for since, encoded: one
 	// decision needs a few of the thousands that an account has.
 	loaded map[string][]byte
-	dirty  map[string]struct{}
+	edits  *edits // of the State
+	id     tableID
 	// row is where rows are encoded from and decoded to, so that this does not allocate one
 	// each time.
 	row V
 	// blank zeroes the parts of a row that no digest covers; nil: not made yet.
 	blank func(*V)
-	// broken is why a row could not be decoded.
-	broken error
 }
 
-func newTable[V any]() *Table[V] {
-	return &Table[V]{rows: map[string]V{}, loaded: map[string][]byte{}, dirty: map[string]struct{}{}}
+func newTable[V any](s *State, id tableID) *Table[V] {
+	t := &Table[V]{rows: map[string]V{}, loaded: map[string][]byte{}, edits: &s.edits, id: id}
+	s.tables = append(s.tables, table{id, t})
+	return t
 }
 
 // Get returns the row at key and whether there is one.
@@ -53,8 +55,8 @@ func (t *Table[V]) unpack(key string, value []byte) bool {
 	t.row = zero
 	delete(t.loaded, key)
 	if err := DecodeRow(value, &t.row); err != nil {
-		if t.broken == nil {
-			t.broken = fmt.Errorf("row %x: %w", key, err)
+		if t.edits.broken == nil {
+			t.edits.broken = fmt.Errorf("decoding row %x of table %d: %w", key, t.id, err)
 		}
 		return false
 	}
@@ -62,8 +64,7 @@ func (t *Table[V]) unpack(key string, value []byte) bool {
 	return true
 }
 
-// unpackAll decodes all loaded rows.
-func (t *Table[V]) unpackAll() {
+func (t *Table[V]) check() {
 	for key, value := range t.loaded {
 		t.unpack(key, value)
 	}
@@ -73,23 +74,15 @@ func (t *Table[V]) unpackAll() {
 func (t *Table[V]) Put(key string, row V) {
 	delete(t.loaded, key)
 	t.rows[key] = row
-	t.dirty[key] = struct{}{}
+	t.edits.note(t.id, key)
 }
 
 // Delete removes the row at key, if there is one.
 func (t *Table[V]) Delete(key string) {
-	if t.has(key) {
-		t.drop(key)
-		t.dirty[key] = struct{}{}
+	before := t.Len()
+	if t.drop(key); t.Len() < before {
+		t.edits.note(t.id, key)
 	}
-}
-
-func (t *Table[V]) has(key string) bool {
-	if _, ok := t.rows[key]; ok {
-		return true
-	}
-	_, ok := t.loaded[key]
-	return ok
 }
 
 func (t *Table[V]) drop(key string) {
@@ -113,6 +106,17 @@ func (t *Table[V]) Keys() []string {
 	return keys
 }
 
+// All yields the rows by key, in ascending byte order. Whoever gets them may change the table.
+func (t *Table[V]) All() iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, key := range t.Keys() {
+			if row, ok := t.Get(key); ok && !yield(key, row) {
+				return
+			}
+		}
+	}
+}
+
 // Find returns the keys of the rows for which is reports true, in ascending byte order.
 // It asks about every row, in any order.
 func (t *Table[V]) Find(is func(V) bool) (keys []string) {
@@ -128,7 +132,7 @@ func (t *Table[V]) Find(is func(V) bool) (keys []string) {
 // Each calls fn with every row and its key, in any order. The row holds until fn returns; fn
 // must change neither it nor the table.
 func (t *Table[V]) Each(fn func(key string, row *V)) {
-	t.unpackAll()
+	t.check()
 	var row V // one for all
 	for key, is := range t.rows {
 		row = is
@@ -136,59 +140,40 @@ func (t *Table[V]) Each(fn func(key string, row *V)) {
 	}
 }
 
-// copyTo gives an empty table the rows of t. Rows share what they point to, as those that
+// copyTo gives another table the rows of t alone. Rows share what they point to, as those that
 // Get returns do.
 func (t *Table[V]) copyTo(to *Table[V]) {
-	to.rows, to.loaded, to.broken = maps.Clone(t.rows), maps.Clone(t.loaded), t.broken
+	to.rows, to.loaded = maps.Clone(t.rows), maps.Clone(t.loaded)
 }
 
 // rows is what the store asks of a table, whatever the type of its rows.
 type rows interface {
-	Len() int
 	Keys() []string
-	// dirtyKeys returns the keys put or deleted since clean, ascending.
-	dirtyKeys() []string
-	clean()
-	// encode appends the row at key to buf and reports whether there is one.
-	encode(buf *bytes.Buffer, key string) (bool, error)
-	// encodeForDigest is encode without what no digest covers.
-	encodeForDigest(buf *bytes.Buffer, key string) error
-	// load sets the row at key from what encode wrote, and keeps value; it is not dirty then.
+	// encode appends the row at key to buf, for a digest without what no digest covers, and
+	// reports whether there is one.
+	encode(buf *bytes.Buffer, key string, digest bool) (bool, error)
+	// load sets the row at key from what encode wrote, and keeps value.
 	load(key, value []byte) error
 	drop(key string)
-	// err is why a loaded row could not be decoded; check decodes all.
-	err() error
+	// check decodes all loaded rows; see State.Err.
 	check()
 }
 
-func (t *Table[V]) dirtyKeys() []string { return slices.Sorted(maps.Keys(t.dirty)) }
-
-func (t *Table[V]) clean() {
-	if len(t.dirty) > 0 { // a map that has grown large takes long to clear
-		t.dirty = map[string]struct{}{}
-	}
-}
-
-func (t *Table[V]) encode(buf *bytes.Buffer, key string) (bool, error) {
-	if value, ok := t.loaded[key]; ok {
+func (t *Table[V]) encode(buf *bytes.Buffer, key string, digest bool) (ok bool, err error) {
+	if value, ok := t.loaded[key]; ok && !digest {
 		buf.Write(value)
 		return true, nil
 	}
-	row, ok := t.rows[key]
-	if !ok {
+	if t.row, ok = t.Get(key); !ok {
 		return false, nil
 	}
-	t.row = row
-	return true, rowEncoding.MarshalToBuffer(&t.row, buf)
-}
-
-func (t *Table[V]) encodeForDigest(buf *bytes.Buffer, key string) error {
-	t.row, _ = t.Get(key)
-	if t.blank == nil {
-		t.blank = blanker[V]()
+	if digest {
+		if t.blank == nil {
+			t.blank = blanker[V]()
+		}
+		t.blank(&t.row)
 	}
-	t.blank(&t.row)
-	return rowEncoding.MarshalToBuffer(&t.row, buf)
+	return true, rowEncoding.MarshalToBuffer(&t.row, buf)
 }
 
 func (t *Table[V]) load(key, value []byte) error {
@@ -196,7 +181,3 @@ func (t *Table[V]) load(key, value []byte) error {
 	t.loaded[string(key)] = value
 	return nil
 }
-
-func (t *Table[V]) err() error { return t.broken }
-
-func (t *Table[V]) check() { t.unpackAll() }

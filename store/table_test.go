@@ -71,7 +71,7 @@ func TestTableEqualsAMap(t *testing.T) {
 func loaded(t *testing.T, st *store.State) *store.State {
 	t.Helper()
 	out := store.NewState()
-	if _, err := st.Records(1000, func(record []byte) error { return out.Apply(record, store.Tally{}) }); err != nil {
+	if err := st.Records(1000, out.Apply); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -114,7 +114,7 @@ func TestAMalformedRowIsNoticed(t *testing.T) {
 		st.Refusals.Put(store.LedgerKey(n), store.Refusal{Seq: n + 1})
 	}
 	var record []byte
-	if _, err := st.Records(1000, func(r []byte) error { record = bytes.Clone(r); return nil }); err != nil {
+	if err := st.Records(1000, func(r []byte) error { record = bytes.Clone(r); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	record[len(record)-1] = 0xff // the last number of the last row
@@ -124,7 +124,7 @@ func TestAMalformedRowIsNoticed(t *testing.T) {
 		"Check": func(st *store.State) { _ = st.Check() },
 	} {
 		loaded := store.NewState()
-		if err := loaded.Apply(record, store.Tally{}); err != nil {
+		if err := loaded.Apply(record); err != nil {
 			t.Fatal(err)
 		}
 		if row, ok := loaded.Refusals.Get(store.LedgerKey(1)); !ok || row.Seq != 2 || loaded.Err() != nil {

@@ -204,7 +204,8 @@ func (f *Filter) Ledger() *ledger.Ledger { return f.ledger }
 // Configured event is needed.
 func (f *Filter) Configured(o Options) bool {
 	enc, err := encMode.Marshal(o)
-	return err == nil && len(f.st.Account.Options) > 0 && string(enc) == string(f.st.Account.Options)
+	set, _ := f.st.Settings.Get(store.SettingsKey)
+	return err == nil && string(enc) == string(set.Options)
 }
 
 func (f *Filter) configure(o Options) error {
@@ -303,7 +304,9 @@ func (e *Configured) apply(f *Filter, r *Result) error {
 	}
 	f.learning.trim()
 	f.tellLedger()
-	f.st.Account.Options = enc
+	set, _ := f.st.Settings.Get(store.SettingsKey)
+	set.Options = enc
+	f.st.Settings.Put(store.SettingsKey, set)
 	f.follow(former)
 	if f.opts.Shadow == ShadowOn {
 		f.st.Account.Proven, f.st.Account.ProvenAt = false, 0

@@ -249,11 +249,12 @@ const (
 
 // optionsOf returns the options in force in a state.
 func optionsOf(st *store.State) (Options, error) {
-	if len(st.Account.Options) == 0 {
+	set, _ := st.Settings.Get(store.SettingsKey)
+	if len(set.Options) == 0 {
 		return DefaultOptions(), nil
 	}
 	var o Options
-	if err := decMode.Unmarshal(st.Account.Options, &o); err != nil {
+	if err := decMode.Unmarshal(set.Options, &o); err != nil {
 		return o, fmt.Errorf("reading the account's options: %w", err)
 	}
 	return o, nil

@@ -17,7 +17,7 @@ func TestOptionsAreKeptWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := store.NewState()
-	st.Account.Options = enc
+	st.Settings.Put(store.SettingsKey, store.Settings{Options: enc})
 	if got, err := optionsOf(st); err != nil || !reflect.DeepEqual(got, o) {
 		t.Errorf("kept are %+v (%v), want %+v", got, err, o)
 	}

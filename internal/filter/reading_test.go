@@ -179,7 +179,7 @@ func TestMarkingAllAsReadSaysNothingAlsoAcrossACrash(t *testing.T) {
 		for i, l := range letters {
 			if i == before {
 				w.now = w.now.Add(down)
-				f, err := filter.New(copyOf(t, w.f.State()), w.features)
+				f, err := filter.New(copyState(t, w.f.State()), w.features)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -47,6 +47,7 @@ type VectorCache struct {
 
 // hold keeps the features of an arrival at hand.
 func (c *VectorCache) hold(k store.MessageKey, x *featurize.Features) {
+	delete(c.recalled, k) // it may have been forgotten, and come again
 	c.latest.key, c.latest.features, c.latest.past = k, x, nil
 }
 

@@ -21,17 +21,6 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// copyOf is a state like st, as a store would give it back.
-func copyOf(t *testing.T, st *store.State) *store.State {
-	t.Helper()
-	out := store.NewState()
-	_, err := st.Records(1<<20, func(record []byte) error { return out.Apply(record, nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // versions are the features of a world as they were after some entries. A message that
 // was forgotten and comes again has others from then on, as in a store.
 type versions struct {
@@ -124,7 +113,7 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 				w.undos, w.tells = true, true
 				w.rules = seed == 1 && o.Kernel == (filter.Kernel{})
 				w.storm(seed, 300)
-				base, from := copyOf(t, w.f.State()), len(w.journal)
+				base, from := copyState(t, w.f.State()), len(w.journal)
 				w.storm(seed+10, 340)
 				now := w.f.Options() // a storm with rules configures others
 				for what, begin := range map[string]struct {
@@ -132,7 +121,7 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 					from int
 				}{"from the start": {store.NewState(), 0}, "from the middle": {base, from}} {
 					decided, quiet := 0, 0
-					r, trials := w.rerun(begin.base, begin.from, func(s past.Step) {
+					_, trials := w.rerun(begin.base, begin.from, func(s past.Step) {
 						for _, l := range s.Recorded.Lessons {
 							if l.Source == store.SourceProvisional {
 								quiet++
@@ -148,7 +137,6 @@ func TestATrialWithTheSameOptionsDecidesAsWasDecidedLive(t *testing.T) {
 					if decided < 100 || o.Provisional() && quiet < 20 {
 						t.Fatalf("%s, seed %d: %d decisions, %d provisional lessons; the test means nothing", what, seed, decided, quiet)
 					}
-					wantSameDigest(t, fmt.Sprint("the recorded run ", what, seed), w.f, r.Recorded())
 					if got, want := learnt(trials[0].Learning()), learnt(w.f); !sameLearnt(trials[0].Learning(), w.f) {
 						t.Fatalf("%s, seed %d: the trial has learnt\n%.400s\nwant\n%.400s", what, seed, got, want)
 					}
@@ -298,7 +286,7 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 			t.Error("with the account's prior it has learnt something else")
 		}
 	}
-	r, err := past.NewRerun(copyOf(t, w.f.State()), w.features)
+	r, err := past.NewRerun(copyState(t, w.f.State()), w.features)
 	if err != nil {
 		t.Fatal(err)
 	}

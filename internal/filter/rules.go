@@ -153,9 +153,9 @@ func Forgeable(rules []Rule, authServID string) string {
 // rulesInForce are those that came as an event, else those of the options.
 func rulesInForce(st *store.State, o Options) (*RuleSet, error) {
 	rules := o.Rules
-	if st.Account.Ruled {
+	if set, _ := st.Settings.Get(store.SettingsKey); set.Ruled {
 		rules = nil
-		if err := decMode.Unmarshal(st.Account.Rules, &rules); err != nil {
+		if err := decMode.Unmarshal(set.Rules, &rules); err != nil {
 			return nil, fmt.Errorf("reading the account's rules: %w", err)
 		}
 	}
@@ -165,7 +165,8 @@ func rulesInForce(st *store.State, o Options) (*RuleSet, error) {
 // Rules returns the rules in force, each in its final form, in their order. Ruled:
 // they came as an event.
 func (f *Explainer) Rules() (rules []Rule, ruled bool) {
-	return slices.Clone(f.learning.rules.list), f.st.Account.Ruled
+	set, _ := f.st.Settings.Get(store.SettingsKey)
+	return slices.Clone(f.learning.rules.list), set.Ruled
 }
 
 // RuleSet returns the rules in force.
@@ -191,11 +192,12 @@ func (e *Ruled) apply(f *Filter, r *Result) error {
 	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
 	}
-	a := &f.st.Account
-	if a.Ruled && string(a.Rules) == string(enc) {
+	set, _ := f.st.Settings.Get(store.SettingsKey)
+	if set.Ruled && string(set.Rules) == string(enc) {
 		return nil
 	}
-	a.Ruled, a.Rules = true, enc
+	set.Ruled, set.Rules = true, enc
+	f.st.Settings.Put(store.SettingsKey, set)
 	former := f.learning.rules
 	if err := f.configure(*f.opts); err != nil {
 		return err

@@ -154,7 +154,7 @@ func (w *world) begin() *store.State {
 func copyState(t testing.TB, st *store.State) *store.State {
 	t.Helper()
 	out := store.NewState()
-	if _, err := st.Records(1<<20, func(record []byte) error { return out.Apply(record, nil) }); err != nil {
+	if err := st.Records(1<<20, out.Apply); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -276,7 +276,7 @@ func (p *partition) account(ctx context.Context, key string) (*held, error) {
 	if err != nil {
 		return nil, fmt.Errorf("account %s: %w", name, err)
 	}
-	h := &held{name: name, key: key, work: work, known: len(work.Filter().State().Account.Options) > 0}
+	h := &held{name: name, key: key, work: work, known: work.Filter().State().Settings.Len() > 0}
 	p.cache.put(h)
 	return h, nil
 }

@@ -78,7 +78,7 @@ func (p *partition) view(ctx context.Context, account string) (*boltfile.Store, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(w.Filter().State().Account.Options) == 0 {
+	if w.Filter().State().Settings.Len() == 0 {
 		return nil, nil, store.ErrNotFound
 	}
 	return s, w.Filter(), nil

@@ -155,7 +155,7 @@ func (g *growth) commit(b *testing.B) {
 	b.Helper()
 	var commits []store.AccountCommit
 	for i, w := range g.writers {
-		if !w.Filter().State().Dirty() {
+		if !w.Dirty() {
 			continue
 		}
 		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: w.Batch()})

@@ -16,7 +16,7 @@ import (
 
 // Commit makes durable, in one transaction: every row of st put or deleted
 // since its last commit, the changes of its weights, the account row, and b. Then st
-// is clean. With nothing to write it returns nil without touching the disk.
+// is clean.
 //
 // st must come from NewState, for an account's first commit, or from Load, and
 // have seen every commit of the account since; else the error is ErrStale. On
@@ -51,12 +51,7 @@ func (s *Store) commit(accounts []store.AccountCommit, to *store.LogPosition) er
 		if err != nil {
 			return fmt.Errorf("account %q: %w", a.Account, err)
 		}
-		if c != nil {
-			all = append(all, c)
-		}
-	}
-	if len(all) == 0 && to == nil {
-		return nil
+		all = append(all, c)
 	}
 	if written, err := s.transact(all, to); err != nil {
 		for _, c := range all {
@@ -93,16 +88,10 @@ func (s *Store) transact(all []*committing, to *store.LogPosition) (written bool
 	return written, s.o.step("committed")
 }
 
-// newCommitting encodes what an account has to commit; nil if that is nothing.
+// newCommitting encodes what an account has to commit.
 func newCommitting(a store.AccountCommit) (*committing, error) {
-	if err := store.CheckAccountName(a.Account); err != nil {
-		return nil, err
-	}
 	if a.State.At().Detached {
 		return nil, fmt.Errorf("%w: it is a copy of an earlier one", store.ErrStale)
-	}
-	if a.Batch.Empty() && !a.State.Dirty() {
-		return nil, nil
 	}
 	c, err := newCommit(a.State, a.Batch)
 	if err != nil {
@@ -301,6 +290,9 @@ func openAccount(tx *bolt.Tx, name string, at store.Position) (*bolt.Bucket, err
 
 // createAccount creates the buckets of an account below another.
 func createAccount(below *bolt.Bucket, name string) (*bolt.Bucket, error) {
+	if err := store.CheckAccountName(name); err != nil {
+		return nil, err
+	}
 	account, err := below.CreateBucket([]byte(name))
 	if err != nil {
 		return nil, err

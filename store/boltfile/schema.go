@@ -197,9 +197,10 @@ func newProgress() Progress {
 // manifest is what the chunks of a saved state must add up to, so that a missing
 // chunk is noticed and not only a garbled one.
 type manifest struct {
-	Chunks uint32      `cbor:"1,keyasint"`
-	CRC    uint32      `cbor:"2,keyasint"` // CRC32C of all payloads in order
-	Rows   store.Tally `cbor:"3,keyasint"`
+	Chunks uint32 `cbor:"1,keyasint"`
+	CRC    uint32 `cbor:"2,keyasint"` // CRC32C of all payloads in order
+	// Weights is how many there are: room for them is made at once.
+	Weights uint64 `cbor:"3,keyasint,omitempty"`
 }
 
 // accountBucket returns the bucket of an account, or nil.

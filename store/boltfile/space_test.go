@@ -54,9 +54,6 @@ func TestFullFileGivesErrNoSpaceAndCommitsCanBeRepeated(t *testing.T) {
 		if after, _ := loadDigest(t, s); after != before {
 			t.Errorf("a commit that failed changed the file's state from %s to %s", before, after)
 		}
-		if !st.Dirty() {
-			t.Error("the state is clean after a commit that failed")
-		}
 	}
 	closeVerified(t, s)
 

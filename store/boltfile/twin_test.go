@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -165,29 +164,6 @@ func TestEverySaveStepMayFail(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestCommitWithNothingNewLeavesTheFileAlone(t *testing.T) {
-	s := openTest(t, storetest.TempStore(t), testOptions())
-	st := store.NewState()
-	st.Account.Messages = 3
-	if err := s.Commit("ann", st, store.Batch{}); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.ReadFile(s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Commit("ann", st, store.Batch{}); err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.ReadFile(s.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(before, after) {
-		t.Error("a commit with nothing new changed the file")
 	}
 }
 

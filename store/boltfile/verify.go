@@ -233,7 +233,7 @@ func checked(st *store.State, err error) (*store.State, error) {
 func survives(st *store.State, r AccountReport) error {
 	again := store.NewState()
 	again.Weights = model.NewWeights(st.Weights.Len())
-	if _, err := st.Records(chunkSize, func(record []byte) error { return again.Apply(record, store.Tally{}) }); err != nil {
+	if err := st.Records(chunkSize, again.Apply); err != nil {
 		return err
 	}
 	if m, s := store.Digest(again); m != r.ModelDigest || s != r.StateDigest {

@@ -67,8 +67,8 @@ func (l *Entries) Get(n uint64) (store.LedgerEntry, bool) {
 // All yields the entries, by number.
 func (l *Entries) All() iter.Seq2[uint64, store.LedgerEntry] {
 	return func(yield func(uint64, store.LedgerEntry) bool) {
-		for _, key := range l.st.Ledger.Keys() {
-			if e, _ := l.st.Ledger.Get(key); !yield(store.LedgerNumber(key), e) {
+		for key, e := range l.st.Ledger.All() {
+			if !yield(store.LedgerNumber(key), e) {
 				return
 			}
 		}

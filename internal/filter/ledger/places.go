@@ -171,8 +171,7 @@ func (p *Places) Find(k store.MessageKey) (places []Place) {
 // Known returns what a source resumes from.
 func (p *Places) Known() (known []ingest.Known) {
 	at := map[string]int{}
-	for _, name := range p.st.Boxes.Keys() {
-		b, _ := p.st.Boxes.Get(name)
+	for name, b := range p.st.Boxes.All() {
 		if b.UIDNext <= 1 && b.BacklogBefore == 0 {
 			// Opened, but killed before the first position was committed: what lies
 			// in it must still count as backlog, so begin as if it were new.
@@ -184,10 +183,9 @@ func (p *Places) Known() (known []ingest.Known) {
 			BacklogBefore: b.BacklogBefore, Restored: b.RestoredBefore == store.RestoredPending, Flags: map[uint32][]string{},
 		})
 	}
-	for _, k := range p.st.Places.Keys() {
+	for k, row := range p.st.Places.All() {
 		name, uid := store.SplitPlaceKey(k)
 		if i, ok := at[name]; ok {
-			row, _ := p.st.Places.Get(k)
 			known[i].Flags[uid] = row.Flags
 		}
 	}

@@ -83,11 +83,10 @@ func (l *Ledger) RefusedOthers() (out []Refused) {
 			ours[refusalKey(e.Message, e.ID)] = true
 		}
 	}
-	for _, k := range l.st.Refusals.Keys() {
+	for k, row := range l.st.Refusals.All() {
 		if ours[k] {
 			continue
 		}
-		row, _ := l.st.Refusals.Get(k)
 		r := Refused{At: row.At}
 		if len(k) == len(r.Message) {
 			r.Message = store.MessageKey([]byte(k))

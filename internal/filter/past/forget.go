@@ -70,8 +70,8 @@ func planForgetting(f *filter.Filter, e *ForgetRequested) (*forgetting, error) {
 	g.findMessages()
 	g.findIDs()
 	g.findEarly()
-	for _, k := range f.State().Senders.Keys() {
-		if s, _ := f.State().Senders.Get(k); e.Sender != 0 && k == e.Sender.Key() || e.Before != 0 && s.Seq < g.seq {
+	for k, s := range g.st.Senders.All() {
+		if e.Sender != 0 && k == e.Sender.Key() || e.Before != 0 && s.Seq < g.seq {
 			g.senders = append(g.senders, k)
 		}
 	}
@@ -92,8 +92,7 @@ func (g *forgetting) findMessages() {
 	if id != 0 {
 		g.ids[id] = struct{}{}
 	}
-	for _, k := range st.Messages.Keys() {
-		m, _ := st.Messages.Get(k)
+	for k, m := range st.Messages.All() {
 		key := store.MessageKey([]byte(k))
 		if e.Before != 0 && m.Arrived >= e.Before {
 			g.seq = min(g.seq, m.Seq)
@@ -114,8 +113,7 @@ func (g *forgetting) findMessages() {
 // findIDs gathers the Message-IDs, and the messages that are known by them alone.
 func (g *forgetting) findIDs() {
 	e, st := g.event, g.st
-	for _, k := range st.IDs.Keys() {
-		known, _ := st.IDs.Get(k)
+	for k, known := range st.IDs.All() {
 		if g.id(idOfKey(k)) || g.message(known.Message) || e.Sender != 0 && known.Sender == e.Sender || known.Seq < g.seq && e.Before != 0 {
 			g.ids[idOfKey(k)] = struct{}{}
 			g.messages[known.Message] = struct{}{}
@@ -126,8 +124,7 @@ func (g *forgetting) findIDs() {
 
 func (g *forgetting) findEarly() {
 	st := g.st
-	for _, k := range st.Early.Keys() {
-		row, _ := st.Early.Get(k)
+	for k, row := range st.Early.All() {
 		if g.id(row.ID) || g.message(row.Message) || row.Since < g.before {
 			g.early = append(g.early, k)
 			g.known++
@@ -188,10 +185,8 @@ func idOfKey(k string) store.ID { return store.ID(store.LedgerNumber(k)) }
 func (g *forgetting) finish() {
 	st := g.st
 	g.forgetHistory()
-	for _, k := range st.Messages.Keys() {
-		if g.message(store.MessageKey([]byte(k))) {
-			st.Messages.Delete(k)
-		}
+	for k := range g.messages {
+		st.Messages.Delete(string(k[:]))
 	}
 	st.Account.ReadRun.Keys = slices.DeleteFunc(slices.Clone(st.Account.ReadRun.Keys), g.message)
 	g.f.Ledger().Forget(g.ledger)
@@ -199,9 +194,9 @@ func (g *forgetting) finish() {
 	for _, k := range g.early {
 		st.Early.Delete(k)
 	}
-	for _, k := range st.Places.Keys() {
+	for k, p := range st.Places.All() {
 		// The place itself is not forgotten: what lies there would be new then.
-		if p, _ := st.Places.Get(k); g.message(p.Message) {
+		if g.message(p.Message) {
 			st.Places.Put(k, store.Place{Flags: p.Flags, Letter: p.Letter})
 		}
 	}
@@ -216,11 +211,10 @@ func (g *forgetting) finish() {
 func (g *forgetting) forgetHistory() {
 	st := g.st
 	threads := map[store.ID]struct{}{}
-	for _, k := range st.IDs.Keys() {
+	for k, known := range st.IDs.All() {
 		if !g.id(idOfKey(k)) {
 			continue
 		}
-		known, _ := st.IDs.Get(k)
 		st.IDs.Delete(k)
 		threads[known.Thread] = struct{}{}
 		g.forgetSenderOf(known)
@@ -235,11 +229,10 @@ func (g *forgetting) forgetHistory() {
 			st.Threads.Put(known.Thread.Key(), t)
 		}
 	}
-	for _, k := range st.Messages.Keys() {
+	for k, m := range st.Messages.All() {
 		if !g.message(store.MessageKey([]byte(k))) {
 			continue
 		}
-		m, _ := st.Messages.Get(k)
 		if m.ID == 0 && !m.Own && !g.f.People.Doubtful(&m) { // it was counted all the same
 			g.forgetOf(m.Sender, false)
 		}
@@ -252,8 +245,8 @@ func (g *forgetting) forgetHistory() {
 	if g.before == 0 {
 		return
 	}
-	for _, k := range st.Threads.Keys() {
-		if t, _ := st.Threads.Get(k); t.Seq < g.seq {
+	for k, t := range st.Threads.All() {
+		if t.Seq < g.seq {
 			st.Threads.Delete(k)
 		}
 	}
@@ -311,8 +304,7 @@ type threadRest struct {
 func (g *forgetting) settleThreads(threads map[store.ID]struct{}) {
 	st := g.st
 	left := map[store.ID]*threadRest{}
-	for _, k := range st.IDs.Keys() {
-		known, _ := st.IDs.Get(k)
+	for k, known := range st.IDs.All() {
 		if _, is := threads[known.Thread]; !is {
 			continue
 		}

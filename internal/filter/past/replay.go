@@ -3,6 +3,7 @@
 package past
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -64,3 +65,254 @@ func apply(f *filter.Filter, entry store.JournalEntry, v Vectors) (r filter.Resu
 	}
 	return r, nil
 }
+
+// Rerun replays what was recorded of an account, from a base on, and lets trials go along, which
+// decide the same arrivals and learn the same labels with other options. A trial with the options
+// that were in force all along decides as it was decided live, bit for bit.
+//
+// What a trial can't know is what the owner would have done with other marks. It takes what the
+// owner did with those that there were. In particular a message that was marked and left alone
+// teaches only the threshold, as it did live, also where the trial would not have marked it. Which
+// messages are marked has no effect on which lessons are learnt.
+//
+// A learner that may hear no provisional labels leaves them out until they stand.
+//
+// Not safe for concurrent use.
+type Rerun struct {
+	rec     *filter.Filter
+	vectors Vectors
+	trials  []*Trial
+	begun   bool
+}
+
+// NewRerun returns one that goes on from base, which it owns from then on.
+func NewRerun(base *store.State, v Vectors) (*Rerun, error) {
+	f, err := filter.New(base, v)
+	if err != nil {
+		return nil, err
+	}
+	f.Learning().Vectors().Recall()
+	return &Rerun{rec: f, vectors: v}, nil
+}
+
+// ErrPriorLate is returned by Try for a prior where something was learnt before the base.
+var ErrPriorLate = errors.New("what the account began with can't be changed any more: its first lessons are no longer kept")
+
+// Try adds a trial with options o, before the first Apply. prior are the weights to begin
+// with instead of the account's own; nil: those.
+func (r *Rerun) Try(o filter.Options, prior *store.PackedVector) (*Trial, error) {
+	if r.begun {
+		return nil, errors.New("a trial must begin with the rerun")
+	}
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	st := r.rec.State().Scratch()
+	t := &Trial{opts: o, rec: r.rec, primed: prior != nil, judged: map[store.MessageKey]verdict{}, deferred: map[store.MessageKey]store.Lesson{}}
+	begun := filter.HasLearnt(st)
+	switch {
+	case prior != nil && begun:
+		return nil, ErrPriorLate
+	case prior != nil:
+		if err := filter.Prime(st, o, *prior); err != nil {
+			return nil, err
+		}
+	case o.Another(r.rec.Options()) && begun:
+		filter.BeginAnew(st)
+		if err := filter.Prime(st, o, r.rec.Prior()); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if t.l, err = filter.NewLearning(&t.opts, st, r.rec.Learning().Rules(), r.vectors); err != nil {
+		return nil, err
+	}
+	t.l.Along(r.rec)
+	t.l.Vectors().Recall()
+	t.begin = st.Account
+	r.trials = append(r.trials, t)
+	r.rec.Follow(t)
+	return t, nil
+}
+
+// Step is what one journal entry led to.
+type Step struct {
+	Recorded filter.Result
+	// Judged is the decision of each trial about the message of Recorded.Decision, in the
+	// order of Try; empty where nothing was decided.
+	Judged []TrialDecision
+	// At is the account's clock after it.
+	At store.Moment
+}
+
+// Apply replays the next entry of the journal.
+func (r *Rerun) Apply(entry store.JournalEntry) (s Step, err error) {
+	r.begun = true
+	if s.Recorded, err = apply(r.rec, entry, r.vectors); err != nil {
+		return s, err
+	}
+	s.At = r.rec.State().Account.Clock
+	for _, t := range r.trials {
+		if t.err != nil {
+			return s, fmt.Errorf("journal entry %d: %w", entry.Seq, t.err)
+		}
+		if s.Recorded.Decision != nil {
+			s.Judged = append(s.Judged, t.last)
+		}
+	}
+	return s, nil
+}
+
+// Trial is one group of options in a Rerun. It implements filter.Follower.
+type Trial struct {
+	l      *filter.Learning // with weights, windows and counts of its own, and no messages
+	opts   filter.Options
+	rec    *filter.Filter
+	primed bool          // the prior is the trial's own
+	begin  store.Account // before the first entry
+	judged map[store.MessageKey]verdict
+	last   TrialDecision
+	// deferred are provisional labels that the recorded learner heard and this one does not,
+	// until they stand.
+	deferred map[store.MessageKey]store.Lesson
+	err      error
+}
+
+var _ filter.Follower = (*Trial)(nil)
+
+// TrialDecision is what a trial decides of a message.
+type TrialDecision struct {
+	filter.Decision
+	// Marked: it is important, and the marks of the day are not spent (Threshold.PerDay).
+	// A trial marks from the first message on, also what was there before, in shadow, or
+	// when it was read already.
+	Marked bool
+}
+
+// verdict is what a trial keeps of a decision.
+type verdict struct {
+	score        float64
+	outcome      store.Outcome
+	above, ruled bool
+}
+
+// Learnt is what a trial has learnt since its beginning.
+type Learnt struct {
+	Lessons   uint64
+	Mistakes  uint64
+	HingeLoss float64
+	// ProvenAt is when ShadowAuto would have ended; 0: it would not have.
+	ProvenAt store.Moment
+}
+
+// Since returns what was learnt up to now.
+func (t *Trial) Since() Learnt {
+	a, b := &t.l.State().Account, &t.begin
+	l := Learnt{
+		Lessons: a.Important + a.Ordinary - b.Important - b.Ordinary, Mistakes: a.Mistakes - b.Mistakes, HingeLoss: a.HingeLoss - b.HingeLoss,
+	}
+	if a.Proven {
+		l.ProvenAt = a.ProvenAt
+	}
+	return l
+}
+
+// do has the trial do something at the moment that the recorded run is at, unless it failed.
+func (t *Trial) do(what func(a *store.Account) error) {
+	a := &t.l.State().Account
+	a.Clock = t.rec.State().Account.Clock
+	if t.err == nil {
+		t.err = what(a)
+	}
+}
+
+// Decided implements filter.Follower.
+func (t *Trial) Decided(recorded *filter.Decision, x *featurize.Features, vouched bool) {
+	t.do(func(a *store.Account) error {
+		d, err := t.l.Decide(recorded.Message, x, vouched)
+		d.Correspondent = recorded.Correspondent
+		t.last = TrialDecision{Decision: d}
+		if d.Outcome == store.DecidedImportant && err == nil {
+			t.l.Line().Prove()
+			t.last.Marked = t.l.Line().Spend(t.rec.Teacher.Day(a.Clock)) == store.ReasonThreshold
+		}
+		t.judged[d.Message] = verdict{d.Score, d.Outcome, d.Above, d.Rule != nil}
+		return err
+	})
+}
+
+// Learnt implements filter.Follower.
+func (t *Trial) Learnt(l store.Lesson, marked bool) {
+	t.do(func(*store.Account) error {
+		if l.Source == store.SourceProvisional && !t.opts.Provisional() {
+			t.deferred[l.Message] = l
+			return nil
+		}
+		delete(t.deferred, l.Message)
+		return t.teach(l, marked)
+	})
+}
+
+// Overheard implements filter.Follower.
+func (t *Trial) Overheard(l store.Lesson) {
+	t.do(func(*store.Account) error {
+		delete(t.deferred, l.Message)
+		own := t.own(l)
+		t.l.Line().Hear(&own)
+		return nil
+	})
+}
+
+// Stood implements filter.Follower.
+func (t *Trial) Stood(k store.MessageKey) {
+	l, waits := t.deferred[k]
+	if !waits {
+		return
+	}
+	delete(t.deferred, k)
+	l.Source = store.SourceSilence
+	t.do(func(*store.Account) error { return t.teach(l, false) })
+}
+
+// own is a lesson as this trial judged its message.
+func (t *Trial) own(l store.Lesson) store.Lesson {
+	l.At = t.l.State().Account.Clock
+	if v, ok := t.judged[l.Message]; ok {
+		l.Judged, l.Outcome, l.Above, l.Ruled = v.score, v.outcome, v.above, v.ruled
+	}
+	return l
+}
+
+func (t *Trial) teach(l store.Lesson, marked bool) error {
+	own := t.own(l)
+	return t.l.Teach(&own, marked)
+}
+
+// Ruled implements filter.Follower.
+func (t *Trial) Ruled(rules *filter.RuleSet) {
+	t.do(func(*store.Account) error {
+		err := t.l.Obey(rules)
+		if err == nil {
+			t.l.Project()
+		}
+		return err
+	})
+}
+
+// Primed implements filter.Follower.
+func (t *Trial) Primed(prior store.PackedVector) {
+	if st := t.l.State(); t.primed || filter.HasLearnt(st) || bytes.Equal(prior, filter.PriorOf(st)) {
+		return
+	}
+	t.do(func(*store.Account) error {
+		err := filter.Prime(t.l.State(), t.opts, prior)
+		t.l.Project()
+		return err
+	})
+}
+
+// Forgotten implements filter.Follower.
+func (t *Trial) Forgotten(k store.MessageKey) { t.l.Line().Disown(k) }
+
+// Learning returns what the trial has learnt, to be looked at.
+func (t *Trial) Learning() *filter.Learning { return t.l }

@@ -287,9 +287,9 @@ func (w *rewriting) rescore(p Past) error {
 		row store.Message
 	}
 	var all []item
-	for _, k := range w.st.Messages.Keys() {
+	for k, m := range w.st.Messages.All() {
 		key := store.MessageKey([]byte(k))
-		if m, _ := w.st.Messages.Get(k); m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
+		if m.Outcome != store.Undecided && (w.forget == nil || !w.forget.message(key)) {
 			all = append(all, item{key, m})
 		}
 	}
@@ -322,9 +322,9 @@ func (w *rewriting) rescore(p Past) error {
 func (w *rewriting) finish() error {
 	st, a, was := w.st, &w.st.Account, w.base.Account
 	a.Clock = max(a.Clock, w.at)
-	st.Weights, st.Supports, st.Labelled = w.base.Weights, w.base.Supports, w.base.Labelled
+	st.Rewrite(w.base)
 	tuned := a.Dual.Tuned
-	st.Window, a.WindowNext, a.Replayed, a.Dual = w.base.Window, was.WindowNext, was.Replayed, was.Dual
+	a.WindowNext, a.Replayed, a.Dual = was.WindowNext, was.Replayed, was.Dual
 	if a.Dual.Tuned = tuned; w.fromNothing() {
 		w.countFromNothing()
 	}
@@ -400,8 +400,8 @@ func (w *rewriting) unlabel() {
 		}
 		st.Messages.Put(string(l.Message[:]), m)
 	}
-	for _, k := range st.Messages.Keys() {
-		if m, _ := st.Messages.Get(k); w.drops(m.Pending) {
+	for k, m := range st.Messages.All() {
+		if w.drops(m.Pending) {
 			m.Unlearnt = m.Pending.Label
 			m.Pending = store.Pending{}
 			st.Messages.Put(k, m)
@@ -423,8 +423,8 @@ func (w *rewriting) countLessons() {
 	}
 	// Those from before the oldest lesson kept are in no list.
 	st.Account.Uncounted = false
-	for _, k := range st.Senders.Keys() {
-		if s, _ := st.Senders.Get(k); s.Lessons > 0 || s.Uncounted {
+	for k, s := range st.Senders.All() {
+		if s.Lessons > 0 || s.Uncounted {
 			s.Lessons, s.Uncounted = 0, false
 			st.Senders.Put(k, s)
 		}

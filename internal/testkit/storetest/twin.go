@@ -148,6 +148,7 @@ func Handles(st *store.State) []Handle {
 		handleOf("prior", st.Prior),
 		handleOfRing("labelled", st.Labelled),
 		handleOfRing("recent", st.Recent),
+		handleOf("settings", st.Settings),
 	}
 }
 
