@@ -75,7 +75,7 @@ type mailbox struct {
 // addresses returns the items of a list (RFC 5322, sections 3.4 and 4.4), until the next call,
 // also of one that breaks the rules: names with a comma, with encoded words in quotes, addresses
 // without brackets or in two pairs of them. One bad address does not cost the others. It takes
-// a fifth of the time of net/mail (-bench Plain); a test and a fuzz target hold it against
+// a fifth of the time of net/mail (docs/results.md); a test and a fuzz target hold it against
 // net/mail.
 func (f *Featurizer) addresses(value []byte) []mailbox {
 	if bytes.IndexByte(value, 0x1b) >= 0 { // ISO-2022-JP may hold any delimiter

@@ -17,7 +17,7 @@ import (
 // All else that people and programs write is read, too, as far as it can mean one day only:
 // other orders, months in other languages, ISO 8601, named zones. A zone that is missing or
 // is not known to be of one place is time.UTC itself. It takes a thirtieth of the time of net/mail
-// (-bench Plain); a test and a fuzz target hold it against net/mail.
+// (docs/results.md); a test and a fuzz target hold it against net/mail.
 func parseDate(value []byte) (time.Time, bool) {
 	d := dateReader{rest: value, hour: -1}
 	for len(d.rest) > 0 && !(d.zoned && d.hour >= 0 && d.year > 0) {

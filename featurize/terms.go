@@ -27,7 +27,7 @@ type term struct {
 // valueOf returns the value of a feature of that group and name: 1, or 2. Within its
 // group, what a patch touches says more than each word of the subject; whom a message is
 // sent to, and its shape together with its place, more than each other fact about sender
-// and thread.
+// and thread (docs/results.md).
 func valueOf(g Group, name []byte) uint16 {
 	if g == Subject && bytes.HasPrefix(name, []byte("path:")) ||
 		g == Social && (bytes.HasPrefix(name, []byte("shape:")) || bytes.HasPrefix(name, []byte("to:"))) {
@@ -147,7 +147,7 @@ func (c *collector) content() Content {
 // sorted returns a copy of the terms by ascending index. Indices are hashes, so their
 // high bits spread the terms evenly over as many buckets as there are terms, and what is
 // left to sort within a bucket is next to nothing. That takes a fifth of the time of
-// sorting by comparison (-bench SortTerms). Words that were chosen to meet in one bucket
+// sorting by comparison (docs/results.md). Words that were chosen to meet in one bucket
 // cost no more than sorting by comparison does.
 func (c *collector) sorted() []term {
 	out := make([]term, len(c.terms))

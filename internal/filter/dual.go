@@ -77,7 +77,7 @@ const (
 // learnt, or its scores are rarely wrong. Where the classes part, as spam and other mail
 // do, long steps find the line sooner; where they overlap, as in what an owner answers,
 // each wrong label would throw the weights about. The learner's own record over the last
-// labels tells the two apart. Without a record it presumes the former:
+// labels tells the two apart (docs/results.md). Without a record it presumes the former:
 // the first lessons have the most to say. The weight of a label stays what it was when it
 // was learnt.
 func (f *Learning) boldness() float64 {

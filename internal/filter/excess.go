@@ -12,7 +12,8 @@ import (
 // labelled scores is too low until the window has followed, and too much is marked. So the
 // threshold rises while more messages are called important than there were above it among the
 // labelled scores. It does not fall while fewer are: in the trials, falling as well left more
-// windows with too many marks. The three constants were chosen on linux-mtd and linux-mips.
+// windows with too many marks. The three constants were chosen on linux-mtd and linux-mips
+// (docs/results.md, "The threshold").
 const (
 	// excessWeight is by how much the threshold rises, in units of the score, for an
 	// excess of 1.

@@ -12,7 +12,7 @@ import (
 
 // windowSize is how many scores each of the two windows holds. Refitting the
 // threshold over the last 2,000 labelled scores gave 0.98 to 0.99 of the F1 of
-// the best fixed threshold in hindsight.
+// the best fixed threshold in hindsight (DESIGN.md, "How much to mark").
 const windowSize = 2000
 
 // window is a ring of the last windowSize scores, kept in a table of the state. All else is derived
@@ -167,7 +167,7 @@ const repay = 64
 // maxBlur is how far from the threshold a labelled score still counts in part, at
 // most, in units of the score. Over six phases of replay on linux-mtd and
 // linux-mips, with late labels, this width kept both kinds of bad windows below
-// their goals and cost no F1; 0.2 marks too much
+// their goals (docs/results.md, "Steadiness") and cost no F1; 0.2 marks too much
 // too often, 0.3 too little.
 const maxBlur = 0.25
 
