@@ -14,8 +14,8 @@ import (
 // account belongs to one partition or to none, for good, and whatever changes an
 // account of a partition is committed with the position of the partition.
 type Partition struct {
-	Topic  string // 1 to 249 bytes, none of them 0
-	Number int32  // from 0
+	Topic  string `cbor:"1,keyasint"` // 1 to 249 bytes, none of them 0
+	Number int32  `cbor:"2,keyasint"` // from 0
 }
 
 func (p Partition) String() string { return fmt.Sprintf("partition %d of topic %s", p.Number, p.Topic) }
@@ -38,41 +38,42 @@ func (p Partition) Check() error {
 
 const maxTopic = 249 // of Kafka
 
-// LogPosition says up to where the log of a partition was read, and which log that was.
+// LogPosition says up to where the log of a partition was read, and which log that was. Rows that
+// embed it have their own fields from number 20 on.
 type LogPosition struct {
 	// Next is the offset of the next record to read: what the accounts of the
 	// partition hold is what all records before it did, save those of Aside.
-	Next int64
+	Next int64 `cbor:"1,keyasint"`
 	// Epoch is that of the leader that took what was read last, plus 1; 0: not known. By it a
 	// log is told from one that lost records and has others under their offsets.
-	Epoch int32
+	Epoch int32 `cbor:"2,keyasint,omitempty"`
 	// Partitions is how many partitions the topic had when this one was begun.
-	Partitions int32
+	Partitions int32 `cbor:"3,keyasint"`
 	// TopicID is the id of the topic (KIP-516), by which one that was deleted and
 	// created again is another one. Zero: the brokers do not tell it.
-	TopicID [16]byte
+	TopicID [16]byte `cbor:"4,keyasint,omitzero"`
 	// Recovered says how the partition was recovered, if it ever was since its accounts
 	// were empty: then they may hold something else than the records of the log before
 	// Next did. Empty: it never was.
-	Recovered string
+	Recovered string `cbor:"5,keyasint,omitempty"`
 	// Era counts how many times the line of positions was broken: the log lost its end, or
 	// somebody recovered the partition. Of two positions of one log that of the later era
 	// counts, however far the other got.
-	Era int64
+	Era int64 `cbor:"6,keyasint,omitempty"`
 	// Stopped: the log once ended below Next, so it lost records, and others may have their
 	// offsets by now. Nothing is read on from here.
-	Stopped bool
+	Stopped bool `cbor:"7,keyasint,omitempty"`
 	// Cuts are where the log ended each time that it lost its end, in the order in which
 	// that was noticed. From there on offsets name other records than before.
-	Cuts []int64
+	Cuts []int64 `cbor:"8,keyasint,omitempty"`
 	// Behind is the offset from which the accounts in Aside are read on, which is before
 	// Next; 0 if there are none.
-	Behind int64
+	Behind int64 `cbor:"9,keyasint,omitempty"`
 	// Aside are the accounts that are behind the others, ascending by name.
-	Aside []Aside
+	Aside []Aside `cbor:"10,keyasint,omitempty"`
 	// Forgot are the Steps of the position at which something was forgotten last: what was
 	// saved before knows it still. 0: nothing ever was.
-	Forgot int64
+	Forgot int64 `cbor:"11,keyasint,omitempty"`
 }
 
 // Aside is an account whose records are read later than those of the others. It holds what

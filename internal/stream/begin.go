@@ -225,7 +225,7 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 		p.e.hint(p.id.Number, s.local.Whole())
 		if s.local.TopicID == [16]byte{} && s.topic != (kafka.TopicID{}) {
 			p.log.Warn("the brokers tell the topic's id now; it is taken to be the topic that was read before", "id", s.topic)
-			return s.local.Next, p.file().NamePartitionTopic(s.topic)
+			return s.local.Next, p.file().NotePartition(func(i *boltfile.PartitionInfo) { i.TopicID = s.topic })
 		}
 		return s.local.Next, nil
 	case atSnapshot:

@@ -59,7 +59,7 @@ func (p *partition) noteSnapshotsRead() {
 	if era > p.era {
 		return
 	}
-	if err := p.file().NoteSnapshotsRead(id, at); err != nil {
+	if err := p.file().NotePartition(func(i *boltfile.PartitionInfo) { i.SnapshotsID, i.SnapshotsRead = id, at }); err != nil {
 		p.log.Debug("can't note how far the snapshots topic was read; the next start reads more of it", "error", err)
 	}
 }

@@ -76,7 +76,7 @@ func (p *partition) tryNoteCut(ctx context.Context, why error) error {
 	if err != nil || !sameLog(topic, info.TopicID) || info.Next <= end {
 		return err
 	}
-	return p.file().StopPartition(end)
+	return p.file().NotePartition(func(i *boltfile.PartitionInfo) { i.LogPosition = i.Stop(end) })
 }
 
 // preserve makes a last snapshot of a partition that stopped, unless there is one that

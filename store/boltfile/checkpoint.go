@@ -3,11 +3,15 @@
 package boltfile
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"slices"
 
+	"github.com/klauspost/compress/s2"
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/hinged/hinged/store"
@@ -126,4 +130,115 @@ func (s *Store) writeCheckpoint(account string, st *store.State) (before SavedSt
 		return writeProgress(b, p)
 	})
 	return before, moved, err
+}
+
+// promote decides, at a checkpoint, which states the file keeps, and reports whether
+// the base moved on. The first checkpoint becomes the next base. Where that is reached, it
+// becomes the base, and sweep trims what is older. The next base is
+// then the checkpoint before, if it will do as a base when what can be taken back moves on,
+// or else the new checkpoint.
+func (s *Store) promote(p *Progress, before SavedState, a *store.Account) bool {
+	switch {
+	case p.NextBase.Generation == 0:
+		p.NextBase = p.Checkpoint
+	case p.NextBase.reached(a) || a.Entries == 0 && p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
+		p.Base, p.NextBase, p.Learner = p.NextBase, p.Checkpoint, SavedState{}
+		if before.Journal > p.Base.Journal && before.Journal <= a.NextReach.Entries+1 {
+			p.NextBase = before
+		}
+		p.Swept = 0
+		return true
+	}
+	return false
+}
+
+// reached reports whether what an account can take back begins no earlier than a saved
+// state. It is false of an account that does not count its entries.
+func (of SavedState) reached(a *store.Account) bool {
+	return a.Entries > 0 && of.Journal <= a.Reach.Entries+1
+}
+
+// dropSaved deletes the saved states that p does not name.
+func dropSaved(account *bolt.Bucket, p Progress) error {
+	b, err := part(account, snapshotsBucket)
+	if err != nil {
+		return err
+	}
+	var drop [][]byte
+	err = b.ForEachBucket(func(key []byte) error {
+		if len(key) != 8 || !p.names(binary.BigEndian.Uint64(key)) {
+			drop = append(drop, bytes.Clone(key))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range drop {
+		if err := b.DeleteBucket(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names reports whether a saved state is in use.
+func (p Progress) names(generation uint64) bool {
+	return generation != 0 && slices.ContainsFunc(p.Saved(), func(s *SavedState) bool { return s.Generation == generation })
+}
+
+const (
+	// chunkSize is the most that a chunk's record may have, unless one row alone has more.
+	// The library writes up to four values that stand side by side to one run of pages. A file
+	// whose free pages lie scattered has no long one, and grows by it.
+	chunkSize = 32<<10 - 64
+	// mostChunk bounds what a chunk may hold once it is unpacked.
+	mostChunk = 64 << 20
+)
+
+// saveState writes a state into an account's buckets as a saved state of the next generation,
+// and returns that, with the numbers that the state stands at, and the checksum of its records.
+func (s *Store) saveState(account *bolt.Bucket, p *Progress, st *store.State) (made SavedState, crc uint32, err error) {
+	p.Generation++
+	at := st.At()
+	made = SavedState{Generation: p.Generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson}
+	all, err := part(account, snapshotsBucket)
+	if err != nil {
+		return made, 0, err
+	}
+	b, err := all.CreateBucket(key64(made.Generation))
+	if err != nil {
+		return made, 0, err
+	}
+	b.FillPercent = 1
+	var m manifest
+	m.Weights = uint64(st.Weights.Len())
+	err = st.Records(s.o.Hooks.Chunk, func(record []byte) error {
+		chunk := frame(nil, frameChunk, chunkName(made.Generation, m.Chunks), s2.Encode(nil, record))
+		if err := b.Put(key32(m.Chunks), chunk); err != nil {
+			return err
+		}
+		m.Chunks++
+		m.CRC = crc32.Update(m.CRC, castagnoli, record)
+		made.Bytes += uint64(len(record))
+		return nil
+	})
+	if err != nil {
+		return made, 0, err
+	}
+	payload, err := store.EncodeRow(m)
+	if err != nil {
+		return made, 0, err
+	}
+	return made, m.CRC, b.Put(manifestKey, frame(nil, frameManifest, manifestName(made.Generation), payload))
+}
+
+// chunkName is what a chunk's checksum covers as its key: its number, and the
+// generation that it belongs to.
+func chunkName(generation uint64, chunk uint32) []byte {
+	return binary.BigEndian.AppendUint32(key64(generation), chunk)
+}
+
+func manifestName(generation uint64) []byte {
+	return append(key64(generation), manifestKey...)
 }

@@ -288,6 +288,14 @@ func openAccount(tx *bolt.Tx, name string, at store.Position) (*bolt.Bucket, err
 	return account, writeProgress(account, newProgress())
 }
 
+// checkPosition demands that at is where the account stands.
+func checkPosition(at store.Position, p Progress) error {
+	if p.Commit != at.Commit || p.Journal != at.Journal || p.Lesson != at.Lesson {
+		return fmt.Errorf("%w: it stands at commit %d, the account at commit %d", store.ErrStale, at.Commit, p.Commit)
+	}
+	return nil
+}
+
 // createAccount creates the buckets of an account below another.
 func createAccount(below *bolt.Bucket, name string) (*bolt.Bucket, error) {
 	if err := store.CheckAccountName(name); err != nil {

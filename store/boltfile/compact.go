@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,10 +13,6 @@ import (
 
 	"github.com/hinged/hinged/store"
 )
-
-// compacting is what the name of the file that Compact writes has after the
-// store's.
-const compacting = ".compacting"
 
 // Compact writes the file anew without its free pages and puts the new one in the place of the
 // old. It returns the sizes before and after, in bytes. Commits wait until it has ended; reading
@@ -54,7 +49,13 @@ func (f *file) compact(ctx context.Context) (before, after int64, err error) {
 	if before, err = sizeOf(f.path); err != nil {
 		return 0, 0, err
 	}
-	draft := f.path + compacting
+	if err := f.o.step("compact"); err != nil {
+		return 0, 0, err
+	}
+	draft, err := draftName(f.path)
+	if err != nil {
+		return 0, 0, plain(err)
+	}
 	next, err := f.compactInto(ctx, draft)
 	if err != nil {
 		return 0, 0, plain(errors.Join(err, removeIfThere(draft)))
@@ -89,77 +90,49 @@ func (f *file) place(next *bolt.DB, draft string) (placed bool, err error) {
 	return true, errors.Join(SyncDir(filepath.Dir(f.path)), old.Close())
 }
 
-// compactInto writes all that the store holds to a new file at path, and
-// returns that open, locked and on the disk. After an error
-// there may be a file at path.
+// compactInto checks all that the store holds, writes it to the empty file at path, and returns
+// that open, locked and on the disk.
 func (f *file) compactInto(ctx context.Context, path string) (next *bolt.DB, err error) {
-	if err := f.o.step("compact"); err != nil {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{
+		Timeout:         f.o.LockTimeout,
+		FreelistType:    bolt.FreelistArrayType,
+		InitialMmapSize: initialMap,
+		NoSync:          f.o.NoSync,
+		NoGrowSync:      true, // the file grows as it is written, and no further
+		MaxSize:         f.o.Hooks.MaxSize,
+		NoStatistics:    true,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if err := removeIfThere(path); err != nil {
-		return nil, err
-	}
-	if next, err = openDraft(path, f.o); err != nil {
-		return nil, err
-	}
-	if err := f.fill(ctx, next, path); err != nil {
-		return nil, errors.Join(err, next.Close())
-	}
-	next.NoSync, next.NoGrowSync = f.o.NoSync, false
-	return next, nil
-}
-
-// fill checks all that the store holds, copies it to next, and brings next, which
-// is the file at path, to the disk.
-func (f *file) fill(ctx context.Context, next *bolt.DB, path string) error {
-	err := f.run(f.db.View, func(was *bolt.Tx) error {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	err = f.run(f.db.View, func(was *bolt.Tx) error {
 		if err := checkContent(ctx, was); err != nil {
 			return err
 		}
-		return copyBucket(ctx, f.o, next, nil, was.Cursor().Bucket())
+		return copyAll(ctx, f.o, was, db)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// It has no pages of what was forgotten.
-	if err := next.Update(scrubbed); err != nil {
-		return err
+	if err := db.Update(scrubbed); err != nil {
+		return nil, err
 	}
 	if err := f.o.step("sync"); err != nil {
-		return err
-	}
-	return finishDraft(next, path)
-}
-
-// openDraft creates a database at path, for its owner alone, to be filled and
-// then to be given to finishDraft.
-func openDraft(path string, o Options) (*bolt.DB, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
 		return nil, err
 	}
-	if err := file.Close(); err != nil {
-		return nil, err
-	}
-	return openUnsynced(path, o)
+	db.NoGrowSync = false
+	return db, makeWhole(db, path)
 }
 
-// openUnsynced opens a database that nobody needs before finishDraft is done with it.
-func openUnsynced(path string, o Options) (*bolt.DB, error) {
-	return bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:         o.LockTimeout,
-		FreelistType:    bolt.FreelistArrayType,
-		InitialMmapSize: initialMap,
-		NoSync:          true,
-		NoGrowSync:      true, // the file grows as it is written, and no further
-		MaxSize:         o.Hooks.MaxSize,
-		NoStatistics:    true,
-	})
-}
-
-// finishDraft makes the file at path, which db has open, as long as its header
-// says and brings it to the disk.
-func finishDraft(db *bolt.DB, path string) error {
+// makeWhole makes the file at path, which db has open, as long as its header says and brings it to
+// the disk.
+func makeWhole(db *bolt.DB, path string) error {
 	has, err := sizeOf(path)
 	if err != nil {
 		return err
@@ -176,37 +149,86 @@ func finishDraft(db *bolt.DB, path string) error {
 	return db.Sync()
 }
 
-// clearUnfinished removes what a Compact, an Import, an export or a TakeOver that was killed left
-// behind. The caller has the lock on the store, so that none of them is under way; what
-// others make beside the store is told apart by its own lock.
-func clearUnfinished(path string, db *bolt.DB) error {
-	if err := removeIfThere(path + compacting); err != nil {
+// copying copies all that one database holds into another one. The library's Compact does
+// much the same, but nobody can end it.
+type copying struct {
+	ctx  context.Context // of one copy
+	o    Options
+	to   *bolt.DB
+	tx   *bolt.Tx // of to
+	turn int      // counts the transactions
+	size int      // bytes that tx brings
+}
+
+// copyAll copies what a transaction sees into an empty database, in transactions of bounded size,
+// which bounds the memory that it takes. It ends with ctx's error when ctx is done.
+func copyAll(ctx context.Context, o Options, from *bolt.Tx, to *bolt.DB) (err error) {
+	c := copying{ctx: ctx, o: o, to: to}
+	if c.tx, err = to.Begin(true); err != nil {
 		return err
 	}
-	if err := clearDrafts(path); err != nil {
+	defer func() { _ = c.tx.Rollback() }() // of one that was not committed
+	if err := c.bucket(nil, from.Cursor().Bucket()); err != nil {
 		return err
 	}
-	return plain(guard(func() error {
-		var left bool
-		err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(arrivingBucket) != nil; return nil })
-		if err != nil || !left {
+	return c.tx.Commit()
+}
+
+// open returns the bucket of the copy at a path.
+func (c *copying) open(path [][]byte) *bolt.Bucket {
+	b := c.tx.Cursor().Bucket() // the root
+	for _, name := range path {
+		b = b.Bucket(name)
+	}
+	b.FillPercent = 1 // in order
+	return b
+}
+
+// bucket copies a bucket, which lies at a path, with all that is in it.
+func (c *copying) bucket(path [][]byte, from *bolt.Bucket) error {
+	into, turn := c.open(path), c.turn
+	return from.ForEach(func(key, value []byte) error {
+		if err := c.room(len(key) + len(value)); err != nil {
 			return err
 		}
-		return db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(arrivingBucket) })
-	}))
+		if turn != c.turn {
+			into, turn = c.open(path), c.turn
+		}
+		if value != nil {
+			return into.Put(key, value)
+		}
+		inner := from.Bucket(key)
+		made, err := into.CreateBucket(key)
+		if err != nil {
+			return err
+		}
+		if err := made.SetSequence(inner.Sequence()); err != nil {
+			return err
+		}
+		return c.bucket(append(path[:len(path):len(path)], key), inner)
+	})
 }
 
-func removeIfThere(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+// room commits what was copied before so many bytes more would be too much for one
+// transaction.
+func (c *copying) room(bytes int) error {
+	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	return nil
-}
-
-func sizeOf(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
+	if c.size += bytes; c.size < c.o.Hooks.Copy {
+		return nil
 	}
-	return info.Size(), nil
+	err := c.o.step("copied")
+	if err == nil {
+		err = c.tx.Commit()
+	}
+	if err != nil {
+		return err
+	}
+	next, err := c.to.Begin(true)
+	if err != nil {
+		return err
+	}
+	c.tx, c.turn, c.size = next, c.turn+1, bytes
+	return nil
 }

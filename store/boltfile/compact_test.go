@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -172,19 +171,13 @@ func TestCompactDoesNotWaitForABackup(t *testing.T) {
 }
 
 func TestCompactThatFailsLeavesTheOldFileInUse(t *testing.T) {
-	broken := errors.New("broken on purpose")
 	var at string
 	o := testOptions()
-	o.Hooks.Step = func(step string) error {
-		if step == at {
-			return broken
-		}
-		return nil
-	}
+	o.Hooks.Step = breaksAt(&at)
 	s, st, tw := wasteful(t, o)
 	want := storetest.DigestsOf(t, s)
 	for _, at = range []string{"compact", "sync", "swap files"} {
-		if _, _, err := s.Compact(context.Background()); !errors.Is(err, broken) {
+		if _, _, err := s.Compact(context.Background()); !errors.Is(err, errBroken) {
 			t.Fatalf("Compact that breaks at %q: %v", at, err)
 		}
 		storetest.OnlyStore(t, s.path)
@@ -290,15 +283,15 @@ func TestKilledWhileCompactingEitherFileIsWhole(t *testing.T) {
 		for _, line := range v.KillAfter(time.Duration(r.IntN(20000)) * time.Microsecond) {
 			said = storetest.Number(line)
 		}
-		if _, err := os.Stat(path + compacting); err == nil {
+		if len(drafts(t, path)) > 0 {
 			leftovers++
 		}
 		s, err := Open(path, committerOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(path + compacting); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("what the killed one left is still there: %v", err)
+		if left := drafts(t, path); len(left) > 0 {
+			t.Errorf("what the killed one left is still there: %v", left)
 		}
 		want.compare(t, s, said)
 		closeVerified(t, s)
@@ -310,6 +303,16 @@ func TestKilledWhileCompactingEitherFileIsWhole(t *testing.T) {
 	if leftovers == 0 && !testing.Short() {
 		t.Error("no kill met a compaction under way")
 	}
+}
+
+// drafts are the files beside the store that are not finished.
+func drafts(t testing.TB, path string) []string {
+	t.Helper()
+	found, err := Beside(path, Partial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // wasteful makes a store with two accounts and many free pages.

@@ -23,10 +23,8 @@
 //     (the words behind it, which only people need).
 //
 // Load reads the checkpoint and applies the redo log, with the vectors of its steps. Once
-// that takes long, or after some thousands of commits, the redo log is folded: a new checkpoint is written in small
-// transactions of its own, and the last one, which also empties the redo log,
-// makes it the one that counts. A crash in between leaves chunks that nothing
-// names, which the next checkpoint clears away.
+// that takes long, or after some thousands of commits, one transaction writes a new checkpoint and
+// empties the redo log.
 //
 // The library below, bbolt, gives atomic transactions, but has no checksums on
 // data. Every value here is therefore framed with a CRC32C over what it is, its
@@ -51,9 +49,8 @@
 // when it moves on again becomes the next base. What lies between the base and that entry is
 // replayed when it is needed.
 //
-// What lies before a new base is invisible at once, and is deleted a bounded
-// number of records at a time by the commits that follow, so that none of them
-// stalls. Journal entries and lessons go by number. The features of a message go
+// What lies before a new base is invisible at once, and is deleted right after the checkpoint, in
+// transactions of a bounded number of records. Journal entries and lessons go by number. The features of a message go
 // if it arrived before the base and the base has no row for it: whatever comes
 // later can teach only messages that have a row, or that arrive anew. So
 // wherever a State has a message, its features can be read, in the live run and
@@ -78,10 +75,13 @@
 //
 // # Copies
 //
-// Backup copies the file, out of one read transaction, and CopyAccount one account; Compact writes
-// the file anew and goes on with the new one. Replace puts a backup in the place of the store,
-// AddAccount brings an account into it. An account that came in so is Restored until its first
-// commit, since its mailbox may have moved on without it.
+// Backup copies the file, out of one read transaction, and CopyAccount one account, which is a
+// store, too; Compact writes the file anew and goes on with the new one. Replace puts a backup in
+// the place of the store, AddAccount brings an account into it. An account that came in so is
+// Restored until its first commit, since its mailbox may have moved on without it.
+//
+// Every new file is written under another name, checked, brought to the disk, and then gets its
+// name (Place). What a process that was killed left of it, the next Open deletes.
 //
 // # Partitions
 //

@@ -5,6 +5,7 @@ package boltfile
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +47,7 @@ type file struct {
 }
 
 func newFile(path string, db *bolt.DB, o Options) *file {
-	return &file{path: path, db: db, o: o}
+	return &file{path: path, db: db, o: o, readOnly: db.IsReadOnly()}
 }
 
 // close waits for running calls and lets go of the file.
@@ -88,7 +89,7 @@ func (f *file) copyOut(fn func(*bolt.Tx) error) error {
 func (f *file) view(fn func(*bolt.Tx) error) error {
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db.View, fn))
+	return f.run(f.db.View, fn)
 }
 
 // update runs fn in a write transaction and commits it unless fn fails.
@@ -97,7 +98,7 @@ func (f *file) update(fn func(*bolt.Tx) error) error {
 	defer f.writing.Unlock()
 	f.open.RLock()
 	defer f.open.RUnlock()
-	return plain(f.run(f.db.Update, fn))
+	return f.run(f.db.Update, fn)
 }
 
 // run runs fn in a transaction that in begins and ends. Damage that is met in it ends the use
@@ -110,7 +111,7 @@ func (f *file) run(in func(func(*bolt.Tx) error) error, fn func(*bolt.Tx) error)
 	if errors.Is(err, store.ErrDamaged) && !f.readOnly {
 		err = f.end(err)
 	}
-	return f.closed(err)
+	return plain(err)
 }
 
 // end notes the damage that was met, and has the next Open read the whole file. It returns
@@ -143,10 +144,129 @@ func (f *file) advice() string {
 	return "Stop hinged and put a backup in its place with hinged restore"
 }
 
-// closed is the error of a call that came after close.
-func (f *file) closed(err error) error {
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+// damage returns an ErrDamaged that says what is wrong.
+func damage(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", store.ErrDamaged, fmt.Errorf(format, args...))
+}
+
+// guard calls fn and turns a panic or a memory fault within it into ErrDamaged.
+// The database is mapped into memory and its pages carry no checksums: a
+// missing tail is a fault on access, a garbled page an assertion or an index
+// out of range, deep inside the library.
+func guard(fn func() error) (err error) {
+	// The setting is the goroutine's, and lasts until it is set back.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = damage("reading it stopped with: %v", p)
+		}
+	}()
+	return fn()
+}
+
+// plain translates the library's errors into ours.
+func plain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return store.ErrClosed
+	case errors.Is(err, berrors.ErrDatabaseReadOnly):
+		return store.ErrReadOnly
+	case errors.Is(err, berrors.ErrTimeout):
+		return store.ErrRunning
+	case errors.Is(err, berrors.ErrMaxSizeReached):
+		return store.NoSpace(err)
 	}
-	return err
+	return store.AsNoSpace(err)
+}
+
+// wrap puts what was tried before an error, if there is one. It is to be deferred.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf(format+": %w", append(args, *err)...)
+	}
+}
+
+// groupBytes is how much several writers may bring into one transaction, but
+// for one that brings more alone.
+const groupBytes = 16 << 20
+
+// errGroup ends a shared transaction in which one of those who share it failed.
+var errGroup = errors.New("one of those who share the transaction failed")
+
+// groupCommit gathers what several goroutines want to write at the same time into
+// one transaction, so that they wait for the disk once. What waits is in memory
+// with its callers in any case.
+type groupCommit struct {
+	turn sync.Mutex // of the one who runs the next transaction
+	mu   sync.Mutex
+	wait []*groupMember
+}
+
+// groupMember is one of those who share a transaction. done and err belong to whoever
+// has the turn.
+type groupMember struct {
+	size int
+	fn   func(*bolt.Tx) error
+	done bool
+	err  error
+}
+
+// updateInGroup is update, in a transaction that may be shared with other callers
+// of it; size is how many bytes fn writes. Either all of what fn writes becomes
+// durable or nothing, whatever becomes of the others. fn may be called twice: with
+// the others and, when that fails, alone.
+func (f *file) updateInGroup(size int, fn func(*bolt.Tx) error) error {
+	t, j := &f.group, &groupMember{size: size, fn: fn}
+	t.mu.Lock()
+	t.wait = append(t.wait, j)
+	t.mu.Unlock()
+	t.turn.Lock()
+	defer t.turn.Unlock()
+	for !j.done { // those before it may be a transaction full, or several
+		t.run(f)
+	}
+	return j.err
+}
+
+// take removes the first of those who wait, as many as fit.
+func (t *groupCommit) take() (some []*groupMember) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, size := 0, 0
+	for n < len(t.wait) && (n == 0 || size+t.wait[n].size <= groupBytes) {
+		size += t.wait[n].size
+		n++
+	}
+	some = t.wait[:n:n]
+	t.wait = t.wait[n:]
+	return some
+}
+
+// all writes what all members write.
+func all(members []*groupMember) func(*bolt.Tx) error {
+	return func(tx *bolt.Tx) error {
+		for _, j := range members {
+			if j.fn(tx) != nil {
+				return errGroup
+			}
+		}
+		return nil
+	}
+}
+
+func (t *groupCommit) run(f *file) {
+	some := t.take()
+	if len(some) > 1 && f.update(all(some)) == nil {
+		for _, j := range some {
+			j.done = true
+		}
+		return
+	}
+	// One that cannot be written, or for which there is no room, takes none of the
+	// others along.
+	for _, j := range some {
+		j.done, j.err = true, f.update(j.fn)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -201,4 +202,67 @@ func (s *Store) AddAccount(from *Store, account, as string, replace bool) (err e
 		}
 		return in.arrive(tx)
 	})
+}
+
+// Restored reports whether the account came out of a backup or an export and
+// nothing was committed to it since: its mailbox may have moved on without it.
+func (s *Store) Restored(account string) (restored bool, err error) {
+	defer wrap(&err, "account %q of store %s", account, s.path)
+	err = s.viewAccount(account, func(b *bolt.Bucket, _ Progress) error {
+		value := b.Get(restoredKey)
+		if value == nil {
+			return nil
+		}
+		restored = true
+		if _, err := unframe(frameRestored, restoredKey, value); err != nil {
+			return damage("mark of a restored account: %w", err)
+		}
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return false, store.CheckAccountName(account)
+	}
+	return restored, err
+}
+
+// setRestored makes Restored true.
+func setRestored(account *bolt.Bucket) error {
+	return account.Put(restoredKey, frame(nil, frameRestored, restoredKey))
+}
+
+// Backup writes a copy of the file to w, as of one commit, while others go on committing, and
+// returns the number of bytes written. A slow w makes the file grow, since pages are not reused
+// while they are being copied, and keeps Compact and Close waiting.
+func (s *Store) Backup(w io.Writer) (n int64, err error) {
+	defer wrap(&err, "backing up store %s", s.path)
+	err = s.file.copyOut(func(tx *bolt.Tx) error {
+		n, err = tx.WriteTo(w)
+		return err
+	})
+	return n, err
+}
+
+// CopyAccount writes a store that holds one account alone to w, as of its last commit, while
+// others go on committing. ErrNotFound if there is no such account, ErrPending if it is still to
+// be taken over. The copy is first made beside the store, so that a slow w keeps nothing waiting.
+func (s *Store) CopyAccount(account string, w io.Writer) (err error) {
+	defer wrap(&err, "copying account %q of store %s", account, s.path)
+	draft, err := draftName(s.path)
+	if err != nil {
+		return store.AsNoSpace(err)
+	}
+	defer func() { err = errors.Join(err, removeIfThere(draft)) }()
+	if err := layOut(draft, nil); err != nil {
+		return err
+	}
+	to, err := Open(draft, Options{NoSync: true, Hooks: s.o.Hooks})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if err := to.AddAccount(s, account, account, false); err != nil {
+		return err
+	}
+	_, err = to.Backup(w)
+	return err
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -39,28 +38,17 @@ const minSize = 2 * 4096
 // ours ErrSchema; those are left as they are.
 func Open(path string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	db, err := openSound(path, o)
+	s, err := openSound(path, o)
 	if errors.Is(err, store.ErrDamaged) {
 		return nil, setAside(path, o, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opening store %s: %w", path, err)
-	}
-	return opened(path, db, o)
-}
-
-// opened is the store in a database that is open.
-func opened(path string, db *bolt.DB, o Options) (*Store, error) {
-	f := newFile(path, db, o)
-	f.readOnly = db.IsReadOnly()
-	s, err := newStore(f, o)
 	wrap(&err, "opening store %s", path)
 	return s, err
 }
 
 // openSound opens the file at path, or one that it creates, after a check, and clears away
 // what was unfinished.
-func openSound(path string, o Options) (*bolt.DB, error) {
+func openSound(path string, o Options) (*Store, error) {
 	if err := o.step("create"); err != nil {
 		return nil, err
 	}
@@ -74,7 +62,7 @@ func openSound(path string, o Options) (*bolt.DB, error) {
 	if err := clearUnfinished(path, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return db, nil
+	return newStore(newFile(path, db, o), o)
 }
 
 // OpenReadOnly opens the store at path for reading, as Open does, but changes
@@ -86,7 +74,7 @@ func OpenReadOnly(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening store %s for reading: %w", path, err)
 	}
-	return opened(path, db, o)
+	return newStore(newFile(path, db, o), o)
 }
 
 // openFile opens the database. After a failure nothing of it stays open or
@@ -171,18 +159,6 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// warnOfDamaged says, when an empty store was begun beside damaged ones, that these are there:
-// what they knew is not in use.
-func warnOfDamaged(path string, o Options) {
-	if damaged, err := Beside(path, DamagedInfix); err == nil && len(damaged) > 0 {
-		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
-			"store", path, "damaged", damaged)
-	}
-}
-
-// drafting is in the name of a store that is being created, behind the store's.
-const drafting = ".new-"
-
 // create makes an empty store at path unless there is a file. It appears there
 // finished and on the disk, so that a file that is empty or has no schema is
 // never one whose creation was interrupted.
@@ -194,49 +170,45 @@ func create(path string, o Options) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(dir, filepath.Base(path)+drafting+"*") // mode 0600
+	draft, err := draftName(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if gone := os.Remove(draft.Name()); !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
-	}()
-	if err := draft.Close(); err != nil {
-		return err
-	}
-	db, err := bolt.Open(draft.Name(), 0o600, &bolt.Options{FreelistType: bolt.FreelistArrayType})
-	if err != nil {
-		return plain(err)
-	}
+	defer func() { err = errors.Join(err, removeIfThere(draft)) }()
 	damaged, err := Beside(path, DamagedInfix)
-	err = errors.Join(err, db.Update(func(tx *bolt.Tx) error {
-		if err := writeSchema(tx); err != nil || len(damaged) == 0 {
-			return err
-		}
-		return beginInstead(tx, damaged[len(damaged)-1])
-	}))
-	if err := errors.Join(err, db.Close()); err != nil {
-		return plain(err)
+	if err := errors.Join(err, layOut(draft, damaged)); err != nil {
+		return err
 	}
 	if err := o.step("link"); err != nil {
 		return err
 	}
-	if err := giveTo(draft.Name(), dir); err != nil {
-		return err
+	if err = giveTo(draft, dir); err == nil {
+		err = Place(draft, path, false)
 	}
-	// A link, unlike a rename, does not replace the store of another process that
-	// starts at the same moment.
-	err = linkOrRename(draft.Name(), path)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // the other one came first
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil // another process came first, and may have cleared the draft away
 	}
+	if err == nil && len(damaged) > 0 {
+		o.Logger.Warn("starting with an empty store, without what the damaged one contained. To get that back, restore a backup",
+			"store", path, "damaged", damaged)
+	}
+	return err
+}
+
+// layOut makes an empty store of the empty file at path, in the place of the last of the damaged
+// ones, if there are any.
+func layOut(path string, damaged []string) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{FreelistType: bolt.FreelistArrayType})
 	if err != nil {
-		return err
+		return plain(err)
 	}
-	warnOfDamaged(path, o)
-	return SyncDir(dir)
+	err = db.Update(func(tx *bolt.Tx) error {
+		if err := writeSchema(tx); err != nil || len(damaged) == 0 {
+			return err
+		}
+		return beginInstead(tx, damaged[len(damaged)-1])
+	})
+	return plain(errors.Join(err, db.Close()))
 }
 
 // openChecked opens the file at path and reports the first thing wrong with it. A file that is
@@ -250,8 +222,8 @@ func openChecked(path string, o Options, readOnly bool) (*bolt.DB, error) {
 		return nil, fmt.Errorf("%w: it is %v", store.ErrSchema, info.Mode().Type())
 	}
 	if info.Size() < minSize {
-		if held, err := lockedElsewhere(path); held || err != nil {
-			return nil, errors.Join(err, store.ErrRunning)
+		if err := Held(path); err != nil && !readOnly {
+			return nil, err
 		}
 		return nil, damage("the file has %d bytes; not even its header fits", info.Size())
 	}
@@ -290,8 +262,8 @@ func openChecked(path string, o Options, readOnly bool) (*bolt.DB, error) {
 
 // setAside renames the damaged file at path and returns the error that says so.
 func setAside(path string, o Options, cause error) error {
-	if held, err := lockedElsewhere(path); held || err != nil {
-		return fmt.Errorf("opening store %s: %w", path, errors.Join(err, store.ErrRunning))
+	if err := Held(path); err != nil {
+		return fmt.Errorf("opening: %w", err)
 	}
 	aside, err := moveAside(path, o)
 	if err != nil {
@@ -301,40 +273,18 @@ func setAside(path string, o Options, cause error) error {
 	return fmt.Errorf("opening store %s: %w; it was moved to %s; put a backup at %s, or start again with an empty store", path, cause, aside, path)
 }
 
-// SetAside renames the damaged store at path, which nobody has open, as Open does, and returns its
-// new name; "" if there is none.
-func SetAside(path string) (aside string, err error) {
-	if aside, err = moveAside(path, Options{}); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// clearUnfinished removes what processes that were killed left behind, beside the store and in it.
+// The caller has the lock on the store; what others make beside it is told apart by its own lock.
+func clearUnfinished(path string, db *bolt.DB) error {
+	if err := clearDrafts(path); err != nil {
+		return err
 	}
-	return aside, err
-}
-
-// moveAside renames the file at path and returns its new name.
-func moveAside(path string, o Options) (aside string, err error) {
-	if aside, err = freeName(path + DamagedInfix); err != nil {
-		return "", err
-	}
-	if err := o.step("aside"); err != nil {
-		return "", err
-	}
-	if err := os.Rename(path, aside); err != nil {
-		return "", err
-	}
-	if err := removeIfThere(path + suspicion); err != nil { // not before: a file that stays is to be read whole
-		return "", err
-	}
-	return aside, SyncDir(filepath.Dir(path))
-}
-
-// freeName returns prefix<n> with the first n from 1 for which there is no file.
-func freeName(prefix string) (string, error) {
-	for n := 1; ; n++ {
-		name := prefix + strconv.Itoa(n)
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		} else if err != nil {
-			return "", err
+	return plain(guard(func() error {
+		var left bool
+		err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(arrivingBucket) != nil; return nil })
+		if err != nil || !left {
+			return err
 		}
-	}
+		return db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(arrivingBucket) })
+	}))
 }

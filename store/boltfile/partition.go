@@ -14,48 +14,16 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// PartitionInfo is what the file of a partition says of it.
+// PartitionInfo is what the file of a partition says of it: its row, and which accounts are pending.
 type PartitionInfo struct {
-	Partition store.Partition
 	store.LogPosition
+	Partition store.Partition `cbor:"20,keyasint"`
 	// Pending are the names of the accounts that are still to be taken over, ascending.
-	Pending []string
+	Pending []string `cbor:"-"`
 	// SnapshotsRead is up to which offset of the snapshots topic with the id SnapshotsID
-	// there is no position of a later era; see NoteSnapshotsRead.
-	SnapshotsRead int64
-	SnapshotsID   [16]byte
-}
-
-// positionRow is the row of a partition.
-type positionRow struct {
-	Next       int64  `cbor:"1,keyasint"`
-	Partitions int32  `cbor:"2,keyasint"`
-	TopicID    []byte `cbor:"3,keyasint,omitempty"` // 16 bytes, or none
-	Recovered  string `cbor:"4,keyasint,omitempty"`
-	Stopped    bool   `cbor:"5,keyasint,omitempty"`
-	Topic      string `cbor:"6,keyasint"`
-
-	Behind int64         `cbor:"7,keyasint,omitempty"`
-	Aside  []store.Aside `cbor:"8,keyasint,omitempty"`
-	Forgot int64         `cbor:"9,keyasint,omitempty"`
-
-	Era  int64   `cbor:"10,keyasint,omitempty"`
-	Cuts []int64 `cbor:"11,keyasint,omitempty"`
-
-	SnapshotsID   []byte `cbor:"12,keyasint,omitempty"` // 16 bytes, or none
-	SnapshotsRead int64  `cbor:"13,keyasint,omitempty"`
-	Epoch         int32  `cbor:"14,keyasint,omitempty"`
-	Number        int32  `cbor:"15,keyasint,omitempty"`
-}
-
-func (r positionRow) partition() store.Partition {
-	return store.Partition{Topic: r.Topic, Number: r.Number}
-}
-
-func (r positionRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Epoch: r.Epoch, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
-	copy(at.TopicID[:], r.TopicID)
-	return at
+	// there is no position of a later era; so that nobody has to look there again.
+	SnapshotsRead int64    `cbor:"21,keyasint,omitempty"`
+	SnapshotsID   [16]byte `cbor:"22,keyasint,omitzero"`
 }
 
 // OpenPartition opens the file of p at path, which must be there. One that is damaged, or
@@ -64,7 +32,13 @@ func OpenPartition(path string, p store.Partition, o Options) (*Store, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("opening the file of %v: %w", p, err)
 	}
-	s, err := openPartition(path, p, o.withDefaults())
+	s, err := openSound(path, o.withDefaults())
+	if err == nil {
+		if is := s.partition.Load(); is != nil && *is == p {
+			return s, nil
+		}
+		err = errors.Join(damage("it is not the file of that partition"), s.Close())
+	}
 	if errors.Is(err, store.ErrDamaged) {
 		aside, moveErr := moveAside(path, o)
 		if moveErr != nil {
@@ -72,22 +46,7 @@ func OpenPartition(path string, p store.Partition, o Options) (*Store, error) {
 		}
 		err = fmt.Errorf("%w; it was moved to %s", err, aside)
 	}
-	return s, err
-}
-
-func openPartition(path string, p store.Partition, o Options) (*Store, error) {
-	db, err := openSound(path, o)
-	if err != nil {
-		return nil, fmt.Errorf("opening the file of %v, %s: %w", p, path, err)
-	}
-	s, err := opened(path, db, o)
-	if err != nil {
-		return nil, err
-	}
-	if is := s.partition.Load(); is == nil || *is != p {
-		return nil, errors.Join(damage("%s is not the file of %v", path, p), s.Close())
-	}
-	return s, nil
+	return nil, fmt.Errorf("opening the file of %v, %s: %w", p, path, err)
 }
 
 // BeginPartition makes the store, which is empty, that of a partition, which was read up to a
@@ -107,11 +66,7 @@ func (s *Store) BeginTakeOver(ctx context.Context, p store.Partition, at store.L
 	if err := s.o.step("begin partition"); err != nil {
 		return err
 	}
-	row := positionRow{Topic: p.Topic, Number: p.Number, Partitions: at.Partitions, Recovered: at.Recovered, Stopped: at.Stopped, Era: at.Era, Cuts: at.Cuts}
-	if at.TopicID != [16]byte{} {
-		row.TopicID = at.TopicID[:]
-	}
-	row.move(at)
+	row := PartitionInfo{Partition: p, LogPosition: at}
 	err = s.file.update(func(tx *bolt.Tx) error {
 		if tx.Bucket(metaBucket).Get(positionKey) != nil {
 			return store.ErrExists
@@ -130,49 +85,10 @@ func (s *Store) BeginTakeOver(ctx context.Context, p store.Partition, at store.L
 	return err
 }
 
-// demand returns ErrPartition unless the file is that of a partition, or of none.
-func (s *Store) demand(partition bool) error {
-	switch p := s.partition.Load(); {
-	case partition && p == nil:
-		return fmt.Errorf("%w: its accounts are of none", store.ErrPartition)
-	case !partition && p != nil:
-		return fmt.Errorf("%w: its accounts are of %v", store.ErrPartition, p)
-	}
-	return nil
-}
-
-// NamePartitionTopic notes the id of the partition's topic, which the brokers told only later.
-// It does nothing if that is known.
-func (s *Store) NamePartitionTopic(id [16]byte) error {
-	return s.note(func(row *positionRow) {
-		if row.TopicID == nil {
-			row.TopicID = id[:]
-		}
-	})
-}
-
-// StopPartition notes that the log of the partition lost its end, and where it ended then; see
-// store.LogPosition. Commits of what was read before may still follow.
-func (s *Store) StopPartition(cut int64) error {
-	return s.note(func(row *positionRow) {
-		at := row.position().Stop(cut)
-		row.Stopped, row.Era, row.Cuts = at.Stopped, at.Era, at.Cuts
-	})
-}
-
-// NoteSnapshotsRead notes that the topic of snapshots with an id holds no position of the
-// partition of a later era before an offset, so that nobody has to look there again.
-func (s *Store) NoteSnapshotsRead(id [16]byte, offset int64) error {
-	return s.note(func(row *positionRow) {
-		row.SnapshotsID, row.SnapshotsRead = nil, offset
-		if id != [16]byte{} {
-			row.SnapshotsID = id[:]
-		}
-	})
-}
-
-// note changes the row of the partition.
-func (s *Store) note(change func(*positionRow)) (err error) {
+// NotePartition changes the row of the partition: its topic's id, which the brokers told only
+// later, that its log lost its end (store.LogPosition.Stop), or how far the topic of snapshots was
+// read. Commits of what was read before may still follow.
+func (s *Store) NotePartition(change func(*PartitionInfo)) (err error) {
 	defer wrap(&err, "noting something of the partition in store %s", s.path)
 	if err := s.demand(true); err != nil {
 		return err
@@ -222,47 +138,34 @@ func namedOnce(accounts []store.AccountCommit) error {
 	return nil
 }
 
-// move is what a commit changes of the position.
-func (r *positionRow) move(to store.LogPosition) {
-	r.Next, r.Epoch, r.Behind, r.Aside, r.Forgot = to.Next, to.Epoch, to.Behind, to.Aside, max(r.Forgot, to.Forgot)
-}
-
 // advance is a partition's part of a commit under way.
 func advance(tx *bolt.Tx, to store.LogPosition) error {
 	row, err := readPosition(tx)
 	if err != nil {
 		return err
 	}
-	if was := row.position(); to.Next < was.Next || to.Whole() < was.Whole() {
-		return fmt.Errorf("%w: the partition was read up to offset %d, and from %d on not whole", store.ErrStale, was.Next, was.Whole())
+	if to.Next < row.Next || to.Whole() < row.Whole() {
+		return fmt.Errorf("%w: the partition was read up to offset %d, and from %d on not whole", store.ErrStale, row.Next, row.Whole())
 	}
-	row.move(to)
-	if err := row.position().Check(row.partition()); err != nil {
+	row.Next, row.Epoch, row.Behind, row.Aside, row.Forgot = to.Next, to.Epoch, to.Behind, to.Aside, max(row.Forgot, to.Forgot)
+	if err := row.Check(row.Partition); err != nil {
 		return err
 	}
 	return writePosition(tx, row)
 }
 
-func readPosition(tx *bolt.Tx) (positionRow, error) {
-	var row positionRow
-	if err := decodeFramed(framePosition, positionKey, tx.Bucket(metaBucket).Get(positionKey), &row); err != nil {
-		return row, damage("position: %w", err)
+func readPosition(tx *bolt.Tx) (row PartitionInfo, err error) {
+	err = decodeFramed(framePosition, positionKey, tx.Bucket(metaBucket).Get(positionKey), &row)
+	if err == nil {
+		err = errors.Join(row.Partition.Check(), row.CheckAside())
 	}
-	for _, id := range [][]byte{row.TopicID, row.SnapshotsID} {
-		if n := len(id); n != 0 && n != len(store.LogPosition{}.TopicID) {
-			return row, damage("position: the id of its topic has %d bytes", n)
-		}
-	}
-	if err := row.partition().Check(); err != nil {
-		return row, damage("position: %w", err)
-	}
-	if err := row.position().CheckAside(); err != nil {
+	if err != nil {
 		return row, damage("position: %w", err)
 	}
 	return row, nil
 }
 
-func writePosition(tx *bolt.Tx, row positionRow) error {
+func writePosition(tx *bolt.Tx, row PartitionInfo) error {
 	payload, err := store.EncodeRow(row)
 	if err != nil {
 		return err
@@ -287,13 +190,10 @@ func (s *Store) PartitionInfo() (info PartitionInfo, err error) {
 	if err := s.demand(true); err != nil {
 		return info, err
 	}
-	err = s.file.view(func(tx *bolt.Tx) error {
-		row, err := readPosition(tx)
-		if err != nil {
+	err = s.file.view(func(tx *bolt.Tx) (err error) {
+		if info, err = readPosition(tx); err != nil {
 			return err
 		}
-		info.Partition, info.LogPosition, info.SnapshotsRead = row.partition(), row.position(), row.SnapshotsRead
-		copy(info.SnapshotsID[:], row.SnapshotsID)
 		return eachPending(tx, func(p PendingAccount) error { info.Pending = append(info.Pending, p.Account); return nil })
 	})
 	return info, err
@@ -315,7 +215,7 @@ func (s *Store) ReadPartition(fn func(*PartitionView) error) error {
 	if err := s.demand(true); err != nil {
 		return err
 	}
-	return plain(s.file.copyOut(func(tx *bolt.Tx) error {
+	return s.file.copyOut(func(tx *bolt.Tx) error {
 		row, err := readPosition(tx)
 		if err != nil {
 			return err
@@ -324,8 +224,8 @@ func (s *Store) ReadPartition(fn func(*PartitionView) error) error {
 		if err != nil {
 			return err
 		}
-		return fn(&PartitionView{Partition: row.partition(), LogPosition: row.position(), Accounts: names, tx: tx})
-	}))
+		return fn(&PartitionView{Partition: row.Partition, LogPosition: row.LogPosition, Accounts: names, tx: tx})
+	})
 }
 
 // Pending returns where an account comes from, and whether it is still to be taken over.

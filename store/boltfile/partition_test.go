@@ -87,7 +87,6 @@ func progressOf(t testing.TB, s *Store, account string) (p Progress) {
 // What failed is repeated with more in it, and nothing is there twice or half.
 func TestEveryStepOfAPartitionCommitMayFail(t *testing.T) {
 	testkit.Computes(t)
-	broken := errors.New("broken on purpose")
 	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "progress", "position", "committed", "checkpoint", "sweep", "repack"} {
 		t.Run(step, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 3))
@@ -100,7 +99,7 @@ func TestEveryStepOfAPartitionCommitMayFail(t *testing.T) {
 			o.Hooks.Step = func(at string) error {
 				if fail && at == step && r.IntN(odds) == 0 {
 					hit++
-					return broken
+					return errBroken
 				}
 				return nil
 			}
@@ -114,7 +113,7 @@ func TestEveryStepOfAPartitionCommitMayFail(t *testing.T) {
 				batch = joined(batch, c.Change())
 				before := c.Next
 				if err := s.CommitPartition(store.LogPosition{Next: c.Next}, batch); err != nil {
-					if !errors.Is(err, broken) {
+					if !errors.Is(err, errBroken) {
 						t.Fatal(err)
 					}
 					if info, err := s.PartitionInfo(); err != nil || step != "committed" && info.Next == before {

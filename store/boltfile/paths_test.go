@@ -20,7 +20,7 @@ func TestAStoreMayLieInADirectoryOfAnyName(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			left, damaged := path+Exporting+"1", path+".damaged-1"
+			left, damaged := path+Partial+"1", path+".damaged-1"
 			for _, file := range []string{left, damaged} {
 				if err := os.WriteFile(file, []byte("everything"), 0o600); err != nil {
 					t.Fatal(err)

@@ -92,16 +92,10 @@ func TestReplaceWhereThereIsNoStoreOrADamagedOne(t *testing.T) {
 
 func TestReplaceThatFailsLeavesTheStore(t *testing.T) {
 	path, fresh, _, now := backedUp(t)
-	broken := errors.New("broken on purpose")
 	for _, at := range []string{"aside", "place"} {
 		o := testOptions()
-		o.Hooks.Step = func(step string) error {
-			if step == at {
-				return broken
-			}
-			return nil
-		}
-		if _, err := Replace(path, fresh, o); !errors.Is(err, broken) {
+		o.Hooks.Step = breaksAt(&at)
+		if _, err := Replace(path, fresh, o); !errors.Is(err, errBroken) {
 			t.Errorf("Replace that breaks at %q: %v", at, err)
 		}
 		entries, err := os.ReadDir(filepath.Dir(path))
@@ -140,19 +134,25 @@ func TestReplaceThatFailsLeavesTheStore(t *testing.T) {
 	}
 }
 
-func TestFilesWithoutLinksAreCopied(t *testing.T) {
+func TestACopyOfAFileIsWholeOrNotThere(t *testing.T) {
 	dir := t.TempDir()
-	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	if err := os.WriteFile(from, []byte("content"), 0o600); err != nil {
+	to := filepath.Join(dir, "to")
+	if err := copyFile(dir, to); err == nil { // a directory can be opened, and not be read
+		t.Error("a directory was copied")
+	}
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half a copy is left: %v", err)
+	}
+	if err := os.WriteFile(to, []byte("there"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := copyFile(from, to); err != nil {
-		t.Fatal(err)
+	if err := copyFile(to, to+"-2"); err != nil {
+		t.Error(err)
 	}
-	if data, err := os.ReadFile(to); err != nil || string(data) != "content" {
-		t.Errorf("%q, %v", data, err)
+	if err := copyFile(to+"-2", to); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("copying over a file: %v, want ErrExist", err)
 	}
-	if err := copyFile(from, to); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a copy over a file: %v", err)
+	if data, err := os.ReadFile(to); err != nil || string(data) != "there" {
+		t.Errorf("the file that was there is now %q, %v", data, err)
 	}
 }

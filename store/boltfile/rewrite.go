@@ -4,8 +4,6 @@ package boltfile
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"hash"
 	"hash/fnv"
 
@@ -178,32 +176,4 @@ func emptyBucket(account *bolt.Bucket, name []byte) error {
 	}
 	_, err := account.CreateBucket(name)
 	return err
-}
-
-// checkPosition demands that at is where the account stands.
-func checkPosition(at store.Position, p Progress) error {
-	if p.Commit != at.Commit || p.Journal != at.Journal || p.Lesson != at.Lesson {
-		return fmt.Errorf("%w: it stands at commit %d, the account at commit %d", store.ErrStale, at.Commit, p.Commit)
-	}
-	return nil
-}
-
-// LessonBase returns the state before the first lesson that is kept, as far as
-// learning is concerned: its account row, its weights and its labelled scores; of
-// its other tables nothing can be told. Its LessonNext is the number of that
-// lesson. st is a copy to work on; it cannot be committed.
-func (s *Store) LessonBase(account string) (st *store.State, err error) {
-	defer wrap(&err, "loading what account %q of store %s had learnt before the oldest lesson kept", account, s.path)
-	err = s.viewAccount(account, func(b *bolt.Bucket, p Progress) (err error) {
-		st, err = loadSaved(b, p.LessonBase())
-		return err
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		st, err = store.NewState(), store.CheckAccountName(account)
-	}
-	if err != nil {
-		return nil, err
-	}
-	detach(st)
-	return st, nil
 }

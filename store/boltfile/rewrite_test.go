@@ -185,14 +185,13 @@ func digestOnly(st *store.State) string { _, d := store.Digest(st); return d }
 
 func TestARewriteThatFailsChangesNothingOrAll(t *testing.T) {
 	testkit.Computes(t)
-	broken := errors.New("broken on purpose")
 	for _, step := range []string{"rewrite", "rewritten", "sweep"} {
 		t.Run(step, func(t *testing.T) {
 			o := testOptions()
 			fail := false
 			o.Hooks.Step = func(at string) error {
 				if fail && at == step {
-					return broken
+					return errBroken
 				}
 				return nil
 			}
@@ -205,7 +204,7 @@ func TestARewriteThatFailsChangesNothingOrAll(t *testing.T) {
 				}
 			}
 			fail = true
-			if err := commitLife(s, st, 59); !errors.Is(err, broken) {
+			if err := commitLife(s, st, 59); !errors.Is(err, errBroken) {
 				t.Fatalf("rewriting gave %v", err)
 			}
 			fail = false

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -124,9 +125,6 @@ type Store struct {
 	vectorsRead, namesRead atomic.Uint64
 
 	mu sync.Mutex
-	// vocabularies holds the checksums of those that were checked, by account, a bounded
-	// number of them.
-	vocabularies map[string]uint32
 	// tried holds, by account, the commit at which a checkpoint was last tried
 	// and failed, so that a full disk is not tried at every commit.
 	tried map[string]uint64
@@ -136,7 +134,7 @@ type Store struct {
 func newStore(f *file, o Options) (*Store, error) {
 	s := &Store{
 		path: f.path, o: o, file: f, scrubbing: make(chan struct{}, 1),
-		vocabularies: map[string]uint32{}, tried: map[string]uint64{},
+		tried: map[string]uint64{},
 	}
 	err := f.view(func(tx *bolt.Tx) error {
 		if tx.Bucket(metaBucket).Get(positionKey) == nil {
@@ -144,7 +142,7 @@ func newStore(f *file, o Options) (*Store, error) {
 		}
 		row, err := readPosition(tx)
 		if err == nil {
-			s.belongs(row.partition())
+			s.belongs(row.Partition)
 		}
 		return err
 	})
@@ -258,5 +256,15 @@ func (s *Store) forget(account string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tried, account)
-	delete(s.vocabularies, account)
+}
+
+// demand returns ErrPartition unless the file is that of a partition, or of none.
+func (s *Store) demand(partition bool) error {
+	switch p := s.partition.Load(); {
+	case partition && p == nil:
+		return fmt.Errorf("%w: its accounts are of none", store.ErrPartition)
+	case !partition && p != nil:
+		return fmt.Errorf("%w: its accounts are of %v", store.ErrPartition, p)
+	}
+	return nil
 }

@@ -110,15 +110,9 @@ func TestTheFileIsForItsOwnerOnly(t *testing.T) {
 func TestCreationMayBeInterruptedAndMayMeetAnother(t *testing.T) {
 	path := storetest.TempStore(t)
 	o := testOptions()
-	broken := errors.New("broken on purpose")
 	for _, step := range []string{"create", "link"} {
-		o.Hooks.Step = func(at string) error {
-			if at == step {
-				return broken
-			}
-			return nil
-		}
-		if _, err := Open(path, o); !errors.Is(err, broken) {
+		o.Hooks.Step = breaksAt(&step)
+		if _, err := Open(path, o); !errors.Is(err, errBroken) {
 			t.Errorf("Open that breaks at step %q: %v", step, err)
 		}
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -302,7 +296,7 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 		{"bucket", func(a *bolt.Bucket) error { return a.DeleteBucket(lessonsBucket) }, "lessons is missing"},
 		{"lesson that is none", func(a *bolt.Bucket) error {
 			return a.Bucket(lessonsBucket).Put(key64(2), frame(nil, frameLesson, key64(2), []byte{0x01}))
-		}, "lesson at 0000000000000002"},
+		}, "lesson 2"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

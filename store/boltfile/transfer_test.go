@@ -15,23 +15,17 @@ import (
 
 func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {
 	from, _, _ := wasteful(t, testOptions())
-	broken := errors.New("broken on purpose")
 	var at string
 	o := testOptions()
 	o.Hooks.Incoming = 2000
-	o.Hooks.Step = func(step string) error {
-		if step == at {
-			return broken
-		}
-		return nil
-	}
+	o.Hooks.Step = breaksAt(&at)
 	s := openTest(t, storetest.TempStore(t), o)
 	if err := s.Commit("ann", store.NewState(), store.Batch{}); err != nil {
 		t.Fatal(err)
 	}
 	want := storetest.DigestsOf(t, s)
 	for _, at = range []string{"import", "stage"} {
-		if err := s.AddAccount(from, "ann", "ann", true); !errors.Is(err, broken) {
+		if err := s.AddAccount(from, "ann", "ann", true); !errors.Is(err, errBroken) {
 			t.Fatalf("AddAccount that breaks at %q: %v", at, err)
 		}
 		if got := storetest.DigestsOf(t, s); got != want {

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"slices"
+	"fmt"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -18,61 +18,6 @@ import (
 type keptMessages struct {
 	generation uint64
 	messages   map[store.MessageKey]struct{}
-}
-
-// promote decides, at a checkpoint, which states the file keeps, and reports whether
-// the base moved on. The first checkpoint becomes the next base. Where that is reached, it
-// becomes the base, and sweep trims what is older. The next base is
-// then the checkpoint before, if it will do as a base when what can be taken back moves on,
-// or else the new checkpoint.
-func (s *Store) promote(p *Progress, before SavedState, a *store.Account) bool {
-	switch {
-	case p.NextBase.Generation == 0:
-		p.NextBase = p.Checkpoint
-	case p.NextBase.reached(a) || a.Entries == 0 && p.Journal-p.NextBase.Journal >= uint64(s.o.JournalCap):
-		p.Base, p.NextBase, p.Learner = p.NextBase, p.Checkpoint, SavedState{}
-		if before.Journal > p.Base.Journal && before.Journal <= a.NextReach.Entries+1 {
-			p.NextBase = before
-		}
-		p.Swept = 0
-		return true
-	}
-	return false
-}
-
-// reached reports whether what an account can take back begins no earlier than a saved
-// state. It is false of an account that does not count its entries.
-func (of SavedState) reached(a *store.Account) bool {
-	return a.Entries > 0 && of.Journal <= a.Reach.Entries+1
-}
-
-// dropSaved deletes the saved states that p does not name.
-func dropSaved(account *bolt.Bucket, p Progress) error {
-	b, err := part(account, snapshotsBucket)
-	if err != nil {
-		return err
-	}
-	var drop [][]byte
-	err = b.ForEachBucket(func(key []byte) error {
-		if len(key) != 8 || !p.names(binary.BigEndian.Uint64(key)) {
-			drop = append(drop, bytes.Clone(key))
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, key := range drop {
-		if err := b.DeleteBucket(key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// names reports whether a saved state is in use.
-func (p Progress) names(generation uint64) bool {
-	return generation != 0 && slices.ContainsFunc(p.Saved(), func(s *SavedState) bool { return s.Generation == generation })
 }
 
 // sweep trims what lies before an account's base, which readers do not see any more, in
@@ -179,22 +124,6 @@ func (k *keptMessages) sweepFeatures(account *bolt.Bucket, p *Progress, most int
 	return dropFeatures(account, p, drop, dropIndex)
 }
 
-// dropFeatures deletes the features at the given keys, their entries in the index and
-// their names.
-func dropFeatures(account *bolt.Bucket, p *Progress, keys, inIndex [][]byte) error {
-	features, index, err := featureBuckets(account)
-	if err != nil {
-		return err
-	}
-	if err := deleteKeys(features, keys); err != nil {
-		return err
-	}
-	if err := deleteKeys(index, inIndex); err != nil {
-		return err
-	}
-	return dropNames(account, p, keys)
-}
-
 // read reads the keys of all messages in the base, and of those with lessons kept from before
 // it, unless it has them.
 func (k *keptMessages) read(account *bolt.Bucket, p Progress) error {
@@ -234,56 +163,169 @@ func eachLesson(account *bolt.Bucket, from, end uint64, fn func(store.Lesson)) e
 	return nil
 }
 
-// indexKey returns the key in featureindex of the record at key in features.
-func indexKey(message store.MessageKey, key []byte) []byte {
-	return append(bytes.Clone(message[:]), key...)
+// repackBytes bounds a bucket that is packed, all of which is in memory meanwhile. What has more
+// is left as it is.
+const repackBytes = 4 << 20
+
+// repack condenses the features of an account and puts them, their index and their names into
+// pages without gaps. The library splits a full page so that three records at least are in the
+// second part: where records are appended one by one, as those of an account with some mail now
+// and then are, half of each page stays empty for good.
+//
+// It takes two transactions. What the first frees is there for the second, so that the
+// file needs room for one bucket twice, and not for all of them.
+func (s *Store) repack(name string) error {
+	for _, buckets := range [][][]byte{{featuresBucket}, {indexBucket, namesBucket}} {
+		if err := s.o.step("repack"); err != nil {
+			return err
+		}
+		err := s.file.update(func(tx *bolt.Tx) error {
+			account := accountBucket(tx, name)
+			for _, bucket := range buckets {
+				if err := pack(account, bucket); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// hasLater reports whether the index has a later record of the same message, by
-// the given commit, than the one at key.
-func hasLater(index *bolt.Bucket, key []byte, commit uint64) bool {
-	c := index.Cursor()
-	c.Seek(key)
-	next, _ := c.Next()
-	const m = len(store.MessageKey{})
-	return len(next) == len(key) && string(next[:m]) == string(key[:m]) && binary.BigEndian.Uint64(next[m:]) <= commit
-}
-
-// takeBackFeatures deletes the features of the commits after at.
-func takeBackFeatures(account *bolt.Bucket, p *Progress, at store.Position) error {
-	features, err := part(account, featuresBucket)
+// pack writes a bucket anew, in the order of its keys, and features condensed.
+func pack(account *bolt.Bucket, name []byte) error {
+	was, err := part(account, name)
 	if err != nil {
 		return err
 	}
-	keys := keysFrom(features, key64(at.Commit+1))
-	var inIndex [][]byte
-	for _, key := range keys {
-		value := features.Get(key)
-		if len(value) < frameSize+len(store.MessageKey{}) {
-			return damage("a record of features is malformed")
+	var keys, values [][]byte
+	size := 0
+	c := was.Cursor()
+	for key, value := c.First(); key != nil; key, value = c.Next() {
+		if size += len(key) + len(value); size > repackBytes {
+			return nil
 		}
-		inIndex = append(inIndex, indexKey(store.MessageKey(value[frameSize:]), key))
+		keys, values = append(keys, bytes.Clone(key)), append(values, bytes.Clone(value))
 	}
-	return dropFeatures(account, p, keys, inIndex)
+	if bytes.Equal(name, featuresBucket) {
+		if values, err = condense(account, keys, values); err != nil {
+			return err
+		}
+	}
+	if err := account.DeleteBucket(name); err != nil {
+		return err
+	}
+	is, err := account.CreateBucket(name)
+	if err != nil {
+		return err
+	}
+	is.FillPercent = 1
+	for i, key := range keys {
+		if err := is.Put(key, values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// putFeatures puts the features of one commit, and their names.
-func putFeatures(account *bolt.Bucket, p *Progress, records []framedFeature) error {
-	if len(records) == 0 {
+// scrubLater notes that an account still holds what a Rewrite took out of it, and that
+// free pages of the file will.
+func scrubLater(tx *bolt.Tx, account string) error {
+	b, err := tx.Bucket(metaBucket).CreateBucketIfNotExists(scrubBucket)
+	if err != nil {
+		return err
+	}
+	return b.Put([]byte(account), frame(nil, frameScrub, []byte(account)))
+}
+
+// swept notes that an account holds nothing more of what was taken out of it.
+func swept(tx *bolt.Tx, account string) error {
+	b := tx.Bucket(metaBucket).Bucket(scrubBucket)
+	if b == nil {
 		return nil
 	}
-	features, index, err := featureBuckets(account)
-	if err != nil {
-		return err
+	return b.Delete([]byte(account))
+}
+
+// ScrubDue reports whether free pages of the file may hold what a Rewrite took
+// out of it.
+func (s *Store) ScrubDue() (due bool, err error) {
+	due, _, err = s.scrubDue()
+	return due, err
+}
+
+// scrubDue is ScrubDue with an account that still holds what was taken out of it; "" if none does.
+func (s *Store) scrubDue() (due bool, unswept string, err error) {
+	defer wrap(&err, "store %s", s.path)
+	err = s.file.view(func(tx *bolt.Tx) error {
+		if b := tx.Bucket(metaBucket).Bucket(scrubBucket); b != nil {
+			key, _ := b.Cursor().First()
+			due, unswept = true, string(key)
+		}
+		return nil
+	})
+	return due, unswept, err
+}
+
+// Scrub brings to its end what a Rewrite began: nothing of what it took out is in
+// the store any more. It does nothing unless ScrubDue. It touches the accounts that were
+// rewritten and no others, and then writes the file anew once.
+//
+// When ctx is done it ends within one small transaction, or one step of Compact, with
+// ctx's error. Which accounts are swept, and how far, is durable: the next call goes on
+// there. Only writing the file anew begins again. Other errors are those of Compact;
+// it may be repeated.
+func (s *Store) Scrub(ctx context.Context) error {
+	select {
+	case s.scrubbing <- struct{}{}:
+		defer func() { <-s.scrubbing }()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	features.FillPercent = 1 // only ever appended to
-	for _, r := range records {
-		if err := features.Put(r.key, r.value); err != nil {
+	for {
+		due, account, err := s.scrubDue()
+		if err != nil || !due {
 			return err
 		}
-		if err := index.Put(r.index, frame(nil, frameIndex, r.index, nil)); err != nil {
-			return err
+		if account != "" {
+			if err := s.sweep(ctx, account); err != nil {
+				return fmt.Errorf("sweeping account %q of store %s: %w", account, s.path, err)
+			}
+			continue
+		}
+		if _, _, err := s.file.compact(ctx); err != nil {
+			return fmt.Errorf("compacting store %s: %w", s.path, err)
 		}
 	}
-	return putNames(account, p, records)
+}
+
+// scrubbed notes in a file that has no free pages from before that nothing is due any
+// more, unless accounts in it are still to be swept.
+func scrubbed(tx *bolt.Tx) error {
+	meta := tx.Bucket(metaBucket)
+	b := meta.Bucket(scrubBucket)
+	if b == nil {
+		return nil
+	}
+	if key, _ := b.Cursor().First(); key != nil {
+		return nil
+	}
+	return meta.DeleteBucket(scrubBucket)
+}
+
+// checkScrub checks the list of accounts that are to be swept.
+func checkScrub(tx *bolt.Tx) error {
+	b := tx.Bucket(metaBucket).Bucket(scrubBucket)
+	if b == nil {
+		return nil
+	}
+	return b.ForEach(func(account, value []byte) error {
+		if _, err := unframe(frameScrub, account, value); err != nil {
+			return fmt.Errorf("account %q in the list of those to be swept: %w", account, err)
+		}
+		return nil
+	})
 }

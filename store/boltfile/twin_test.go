@@ -69,7 +69,7 @@ func TestACheckpointStandsWhereRepackingFails(t *testing.T) {
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	o.Hooks.Step = func(at string) error {
 		if at == "repack" {
-			return errors.New("broken on purpose")
+			return errors.New("errBroken on purpose")
 		}
 		return nil
 	}
@@ -92,7 +92,6 @@ func TestACheckpointStandsWhereRepackingFails(t *testing.T) {
 // there twice.
 func TestEverySaveStepMayFail(t *testing.T) {
 	testkit.Computes(t)
-	broken := errors.New("broken on purpose")
 	for _, step := range []string{"begin", "redo", "journal", "features", "lessons", "names", "progress", "committed", "checkpoint", "sweep", "repack"} {
 		t.Run(step, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 7))
@@ -104,7 +103,7 @@ func TestEverySaveStepMayFail(t *testing.T) {
 			o.Hooks.Step = func(at string) error {
 				if fail && at == step && r.IntN(2) == 0 {
 					hit++
-					return broken
+					return errBroken
 				}
 				return nil
 			}
@@ -122,7 +121,7 @@ func TestEverySaveStepMayFail(t *testing.T) {
 				b.Lessons = append(b.Lessons, more.Lessons...)
 				err := s.Commit("ann", st, b)
 				if err != nil {
-					if !errors.Is(err, broken) {
+					if !errors.Is(err, errBroken) {
 						t.Fatal(err)
 					}
 					continue

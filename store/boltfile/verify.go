@@ -4,13 +4,17 @@ package boltfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/packed"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -159,7 +163,7 @@ func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 			return nil
 		})
 	}
-	if v, _, err := readVocabulary(account, 0); err != nil {
+	if v, err := readVocabulary(account); err != nil {
 		found("%w", err)
 	} else if dense && v.Empty() {
 		found("the vocabulary of its vectors is missing")
@@ -190,9 +194,8 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 	}
 	note(verifyNumbers(account, journalBucket, p.Base.Journal, p.Journal))
 	note(verifyNumbers(account, lessonsBucket, p.LessonBase().Lesson, p.Lesson))
-	note(verifyLessons(ctx, account))
+	note(eachLesson(account, p.LessonBase().Lesson, p.Lesson, func(store.Lesson) {}))
 	note(verifyFeatures(ctx, account, p))
-	note(verifyVocabulary(account))
 	note(verifyNames(account, p))
 	for _, of := range p.Saved()[1:] {
 		_, err := checked(loadSaved(account, *of))
@@ -263,43 +266,35 @@ func verifyNumbers(account *bolt.Bucket, name []byte, first, end uint64) error {
 	return nil
 }
 
-func verifyLessons(ctx context.Context, account *bolt.Bucket) error {
-	b, err := part(account, lessonsBucket)
-	if err != nil {
-		return err
-	}
-	return b.ForEach(func(key, value []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var lesson store.Lesson
-		if err := decodeFramed(frameLesson, key, value, &lesson); err != nil {
-			return fmt.Errorf("lesson at %x: %w", key, err)
-		}
-		return nil
-	})
-}
-
-// verifyFeatures checks that every record of features has its entry in the index
-// and every entry its record.
+// verifyFeatures checks that every vector can be read, that every record of features has its entry
+// in the index, and every entry its record.
 func verifyFeatures(ctx context.Context, account *bolt.Bucket, p Progress) error {
 	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
 	}
+	v, err := readVocabulary(account)
+	if err != nil {
+		return err
+	}
+	var x packed.Vector
 	records, entries := 0, 0
 	err = features.ForEach(func(key, value []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		records++
-		if len(key) != 12 || len(value) < frameSize+len(store.MessageKey{}) {
-			return errors.New("a record of features is malformed")
+		payload, dense, err := unframeFeature(key, value)
+		if err == nil && dense {
+			err = x.Read(payload[len(store.MessageKey{}):], v.Vocabulary)
+		}
+		if err != nil || len(key) != len(featureKey{}) {
+			return fmt.Errorf("features at %x: %w", key, cmp.Or(err, errShortFeature))
 		}
 		if commit := binary.BigEndian.Uint64(key); commit == 0 || commit > p.Commit {
 			return fmt.Errorf("features are of commit %d, the last was %d", commit, p.Commit)
 		}
-		if index.Get(indexKey(store.MessageKey(value[frameSize:]), key)) == nil {
+		if index.Get(indexKey(store.MessageKey(payload), key)) == nil {
 			return fmt.Errorf("features at %x are not in the index", key)
 		}
 		return nil
@@ -314,4 +309,98 @@ func verifyFeatures(ctx context.Context, account *bolt.Bucket, p Progress) error
 		return fmt.Errorf("there are %d records of features and %d entries in their index", records, entries)
 	}
 	return nil
+}
+
+// verifyNames checks that all names are of features, and that none is missing.
+func verifyNames(account *bolt.Bucket, p Progress) error {
+	b, err := part(account, namesBucket)
+	if err != nil {
+		return err
+	}
+	features, err := part(account, featuresBucket)
+	if err != nil {
+		return err
+	}
+	n := uint64(0)
+	err = b.ForEach(func(key, _ []byte) error {
+		n++
+		if features.Get(key) == nil {
+			return fmt.Errorf("names at %x are of no features", key)
+		}
+		return nil
+	})
+	if err == nil && n != p.Names {
+		err = fmt.Errorf("there are names of %d messages, there should be those of %d", n, p.Names)
+	}
+	return err
+}
+
+// checkContent reads all that a transaction sees, checks every checksum, and then the pages.
+// Nobody may write meanwhile. It ends with ctx's error soon after ctx is done.
+func checkContent(ctx context.Context, tx *bolt.Tx) error {
+	if err := checkSchema(tx); err != nil {
+		return err
+	}
+	if problems := checkFrames(ctx, tx, 1); len(problems) > 0 {
+		return damage("%w", problems[0])
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return checkPages(tx)
+}
+
+// checkPages checks that every page is in use or free, and none is both: a list of free pages
+// that is wrong would have commits write over what is there. The library's own check says which
+// page it is, but runs in a goroutine of its own, where a fault would end the process.
+func checkPages(tx *bolt.Tx) error {
+	pages := int(tx.Size()) / tx.DB().Info().PageSize
+	used := tx.Cursor().Bucket().Stats()
+	accounted := used.BranchPageN + used.BranchOverflowN + used.LeafPageN + used.LeafOverflowN
+	lists := 0
+	for id := 0; id < pages; id++ {
+		page, err := tx.Page(id)
+		if err != nil || page == nil {
+			return errors.Join(err, damage("page %d is missing", id))
+		}
+		if id < 2 || page.Type == "free" { // the halves of the header; what was free may claim anything
+			accounted++
+			continue
+		}
+		if page.OverflowCount >= pages-id {
+			return damage("page %d claims %d pages more; the file has %d", id, page.OverflowCount, pages)
+		}
+		if page.Type == "freelist" {
+			accounted += 1 + page.OverflowCount
+			lists++
+		}
+		id += page.OverflowCount
+	}
+	if accounted != pages || lists > 1 {
+		return damage("of its %d pages %d are in use or free", pages, accounted)
+	}
+	return nil
+}
+
+// checkWhole checks that the file is as long as its header says.
+func checkWhole(tx *bolt.Tx, path string) error {
+	has, err := sizeOf(path)
+	if err == nil && tx.Size() > has {
+		return damage("the file has %d bytes, its header says %d; its end is missing", has, tx.Size())
+	}
+	return err
+}
+
+// suspicion is what the name of the file has after the store's that tells the next Open to
+// read it through.
+const suspicion = ".suspect"
+
+func suspect(path string) error { return os.WriteFile(path+suspicion, nil, 0o600) }
+
+func suspected(path string) (bool, error) {
+	_, err := os.Stat(path + suspicion)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }

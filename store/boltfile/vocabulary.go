@@ -5,6 +5,7 @@ package boltfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -28,50 +29,24 @@ type vocabulary struct {
 
 const vocabularyHead = 8
 
-// readVocabulary returns the vocabulary of an account; that of one that has none is
-// empty. checked is the checksum that was right before, or 0; it returns that which is
-// right now.
-func readVocabulary(account *bolt.Bucket, checked uint32) (v vocabulary, sum uint32, err error) {
+// readVocabulary returns the vocabulary of an account; that of one that has none is empty.
+func readVocabulary(account *bolt.Bucket) (v vocabulary, err error) {
 	b := account.Bucket(vocabularyBucket)
 	if b == nil {
-		return v, 0, nil
+		return v, nil
 	}
-	value := b.Get(vocabularyKey)
-	if len(value) < frameSize+vocabularyHead {
-		return v, 0, damage("the vocabulary is malformed")
+	payload, err := unframe(frameVocabulary, vocabularyKey, b.Get(vocabularyKey))
+	if err == nil && len(payload) < vocabularyHead {
+		err = errors.New("it is malformed")
 	}
-	payload := value[frameSize:]
-	if sum = binary.BigEndian.Uint32(value); sum != checked || sum == 0 {
-		if payload, err = unframe(frameVocabulary, vocabularyKey, value); err != nil {
-			return v, 0, damage("vocabulary: %w", err)
-		}
+	if err == nil {
+		v.by = binary.BigEndian.Uint64(payload)
+		v.Vocabulary, err = packed.OpenVocabulary(payload[vocabularyHead:])
 	}
-	v.by = binary.BigEndian.Uint64(payload)
-	if v.Vocabulary, err = packed.OpenVocabulary(payload[vocabularyHead:]); err != nil {
-		return v, 0, damage("vocabulary: %w", err)
+	if err != nil {
+		return v, damage("vocabulary: %w", err)
 	}
-	return v, sum, nil
-}
-
-// mostChecked bounds of how many accounts it is remembered that their vocabulary is whole.
-const mostChecked = 10_000
-
-// vocabulary is readVocabulary for those who read one vector: of each account the
-// checksum is computed once, since it takes longer than reading the vector.
-func (s *Store) vocabulary(name string, account *bolt.Bucket) (packed.Vocabulary, error) {
-	s.mu.Lock()
-	was := s.vocabularies[name]
-	s.mu.Unlock()
-	v, is, err := readVocabulary(account, was)
-	if err == nil && is != was {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if len(s.vocabularies) >= mostChecked {
-			clear(s.vocabularies)
-		}
-		s.vocabularies[name] = is
-	}
-	return v.Vocabulary, err
+	return v, nil
 }
 
 func dropVocabulary(account *bolt.Bucket) error {
@@ -113,7 +88,7 @@ func plainVector(dst, data []byte, v packed.Vocabulary) ([]byte, error) {
 // given, as they are to be written. A vocabulary that was made of less than half of them is made
 // anew.
 func condense(account *bolt.Bucket, keys, values [][]byte) ([][]byte, error) {
-	was, _, err := readVocabulary(account, 0)
+	was, err := readVocabulary(account)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +179,7 @@ func isCanonical(x *packed.Vector, data []byte) bool {
 // plainAgain makes all vectors of an account plain and drops its vocabulary, in which
 // features may be of messages that are to be forgotten.
 func plainAgain(account *bolt.Bucket) error {
-	was, _, err := readVocabulary(account, 0)
+	was, err := readVocabulary(account)
 	if err != nil || was.Empty() {
 		return err
 	}
@@ -229,27 +204,4 @@ func plainAgain(account *bolt.Bucket) error {
 		}
 	}
 	return dropVocabulary(account)
-}
-
-// verifyVocabulary checks that every vector can be read.
-func verifyVocabulary(account *bolt.Bucket) error {
-	v, _, err := readVocabulary(account, 0)
-	if err != nil {
-		return err
-	}
-	features, err := part(account, featuresBucket)
-	if err != nil {
-		return err
-	}
-	var x packed.Vector
-	return features.ForEach(func(key, value []byte) error {
-		payload, dense, err := unframeFeature(key, value)
-		if err == nil && dense {
-			err = x.Read(payload[len(store.MessageKey{}):], v.Vocabulary)
-		}
-		if err != nil {
-			return fmt.Errorf("features at %x: %w", key, err)
-		}
-		return nil
-	})
 }

@@ -22,7 +22,7 @@ type draft struct {
 
 // newDraft makes a draft in the directory of the file that it may become.
 func newDraft(target string) (*draft, error) {
-	f, err := boltfile.CreateDraft(target, boltfile.Partial)
+	f, err := boltfile.CreateDraft(target)
 	if err != nil {
 		return nil, err
 	}
@@ -47,22 +47,12 @@ func (d *draft) keep(target string, force bool) error {
 	if err := errors.Join(d.Sync(), d.Close()); err != nil {
 		return err
 	}
-	if !force {
-		// A link does not replace what came up meanwhile.
-		switch err := os.Link(d.Name(), target); {
-		case err == nil:
-			return boltfile.SyncDir(filepath.Dir(target)) // drop takes the other name away
-		case errors.Is(err, fs.ErrExist):
-			return exists(target)
-		case !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported):
-			return err
-		}
+	err := boltfile.Place(d.Name(), target, force)
+	d.kept = err == nil
+	if errors.Is(err, fs.ErrExist) {
+		return exists(target)
 	}
-	if err := os.Rename(d.Name(), target); err != nil {
-		return err
-	}
-	d.kept = true
-	return boltfile.SyncDir(filepath.Dir(target))
+	return err
 }
 
 func exists(target string) error { return fmt.Errorf("%w: %s", ErrExists, target) }
@@ -126,8 +116,8 @@ func write(target, storePath string, force bool, stdout io.Writer, fill func(io.
 		return 0, err
 	}
 	beside := target
-	if target == Standard {
-		beside = storePath
+	if target == Standard || filepath.Dir(target) == filepath.Dir(storePath) {
+		beside = storePath // the next start clears it away
 	}
 	d, err := newDraft(beside)
 	if err != nil {

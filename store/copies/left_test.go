@@ -130,13 +130,13 @@ func TestAStartDeletesNoDraftThatIsInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owners := []string{".before-import-1", ".export-7", ".partial-copy", ".partial-", ".before-import-1.partial-of-it"}
+	owners := []string{".before-import-1", ".export-7", ".partial-copy", ".partial-", ".before-import-2.partial-77"}
 	for _, name := range owners {
 		if err := os.WriteFile(s.path+name, []byte("everything"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	left := s.path + ".before-import-2.partial-77"
+	left := s.path + ".partial-77"
 	if err := os.WriteFile(left, []byte("everything"), 0o600); err != nil {
 		t.Fatal(err)
 	}

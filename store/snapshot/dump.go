@@ -68,7 +68,7 @@ func dumpAccount(v *boltfile.PartitionView, name string, was AccountChunks, c *c
 	}
 	if waits {
 		is = AccountChunks{Account: name, Commit: pending.Commit, Sum: pending.Sum, Lessons: pending.Lessons}
-		if is.Chunks, err = splitIDs(pending.From); err != nil {
+		if err = is.Chunks.UnmarshalBinary(pending.From); err != nil {
 			err = fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
 		return is, err
@@ -106,7 +106,11 @@ func dumpAccount(v *boltfile.PartitionView, name string, was AccountChunks, c *c
 func Begin(ctx context.Context, s *boltfile.Store, m *Manifest) error {
 	accounts := make([]boltfile.PendingAccount, 0, len(m.Accounts))
 	for _, a := range m.Accounts {
-		accounts = append(accounts, boltfile.PendingAccount{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, From: joinIDs(a.Chunks)})
+		from, err := a.Chunks.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		accounts = append(accounts, boltfile.PendingAccount{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, From: from})
 	}
 	return s.BeginTakeOver(ctx, m.Partition, m.LogPosition, accounts)
 }
@@ -120,8 +124,8 @@ func Begin(ctx context.Context, s *boltfile.Store, m *Manifest) error {
 // returned with them too. ErrNotFound if there is no such account.
 func Restore(s *boltfile.Store, account string, get func(ChunkID) ([]byte, error)) error {
 	return s.TakeOver(account, func(in *boltfile.Incoming) error {
-		ids, err := splitIDs(in.From.From)
-		if err != nil {
+		var ids ChunkIDs
+		if err := ids.UnmarshalBinary(in.From.From); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
 		return eachItem(get, ids, 4, func(item [][]byte) error {

@@ -15,22 +15,23 @@ import (
 // Manifest says which chunks hold all accounts of a partition as they were when
 // it was read up to a position.
 type Manifest struct {
-	Partition store.Partition
 	store.LogPosition
+	Partition store.Partition `cbor:"20,keyasint"`
 	// Fingerprint is the caller's, to say what made the accounts. The store neither
 	// sets it nor reads it.
-	Fingerprint string
-	Accounts    []AccountChunks // ascending by name
+	Fingerprint string          `cbor:"21,keyasint,omitempty"`
+	Accounts    []AccountChunks `cbor:"22,keyasint,omitempty"` // ascending by name
 	// Index are the chunks that hold Accounts, where these are too many for one
 	// record. Encode and DecodeManifest set it.
-	Index []ChunkID
+	Index ChunkIDs `cbor:"23,keyasint,omitempty"`
 	// Differs are the accounts that Dump found in another state than that of the manifest
 	// before with the same events. It is not encoded.
-	Differs []string
+	Differs []string `cbor:"-"`
 }
 
 // AccountChunks says which chunks hold an account.
 type AccountChunks struct {
+	_       struct{} `cbor:",toarray"`
 	Account string
 	// Commit and Sum tell which of the account's states this is, see boltfile.Progress.Mark: with
 	// equal ones it is the same, whatever process has got there.
@@ -38,12 +39,23 @@ type AccountChunks struct {
 	Sum    uint64
 	// Lessons is how many lessons the account has learnt.
 	Lessons uint64
+	// Chunks hold it; their order counts.
+	Chunks ChunkIDs
 	// Events counts what has happened to the account, and Digest is the store.Digest of its
 	// state: two processes that gave it the same events must come to the same. "": not computed.
 	Events uint64
 	Digest string
-	// Chunks hold it; their order counts.
-	Chunks []ChunkID
+}
+
+// check demands that there may be such an account in a manifest.
+func (a AccountChunks) check() error {
+	if err := store.CheckAccountName(a.Account); err != nil {
+		return err
+	}
+	if a.Commit == 0 || len(a.Chunks) == 0 {
+		return errors.New("it was never committed, or has no chunks")
+	}
+	return nil
 }
 
 // same reports whether both are one state of one account.
@@ -97,87 +109,33 @@ func (m *Manifest) account(name string) (AccountChunks, bool) {
 // Where its accounts do not fit, it names chunks of their own instead, each of
 // which holds the CBOR of some of them.
 const (
-	manifestVersion byte = 3
+	manifestVersion byte = 4
 	// Of CBOR in a manifest or a chunk of an index; IDs do not compress.
 	manifestContent = chunkContent
 )
 
-type manifestRow struct {
-	Topic       string       `cbor:"1,keyasint"`
-	Number      int32        `cbor:"2,keyasint"`
-	Next        int64        `cbor:"3,keyasint"`
-	Partitions  int32        `cbor:"4,keyasint"`
-	Fingerprint string       `cbor:"5,keyasint,omitempty"`
-	Accounts    []accountRef `cbor:"6,keyasint,omitempty"`
-	Index       []byte       `cbor:"7,keyasint,omitempty"` // IDs, one after another
-	TopicID     []byte       `cbor:"8,keyasint,omitempty"`
-	Recovered   string       `cbor:"9,keyasint,omitempty"`
-	Stopped     bool         `cbor:"10,keyasint,omitempty"`
-	// 11 was Cut.
+// ChunkIDs are written as one string of bytes, one after another.
+type ChunkIDs []ChunkID
 
-	Behind int64         `cbor:"12,keyasint,omitempty"`
-	Aside  []store.Aside `cbor:"13,keyasint,omitempty"`
-	Forgot int64         `cbor:"14,keyasint,omitempty"`
-
-	Era  int64   `cbor:"15,keyasint,omitempty"`
-	Cuts []int64 `cbor:"16,keyasint,omitempty"`
-
-	Epoch int32 `cbor:"17,keyasint,omitempty"`
-}
-
-func (r *manifestRow) position() store.LogPosition {
-	at := store.LogPosition{Next: r.Next, Epoch: r.Epoch, Partitions: r.Partitions, Recovered: r.Recovered, Stopped: r.Stopped, Era: r.Era, Cuts: r.Cuts, Behind: r.Behind, Aside: r.Aside, Forgot: r.Forgot}
-	copy(at.TopicID[:], r.TopicID)
-	return at
-}
-
-// accountRef is AccountChunks in written form.
-type accountRef struct {
-	_       struct{} `cbor:",toarray"`
-	Account string
-	Commit  uint64
-	Sum     uint64
-	Lessons uint64
-	Chunks  []byte // IDs, one after another
-	Events  uint64
-	Digest  string
-}
-
-func (a AccountChunks) ref() accountRef {
-	return accountRef{Account: a.Account, Commit: a.Commit, Sum: a.Sum, Lessons: a.Lessons, Chunks: joinIDs(a.Chunks), Events: a.Events, Digest: a.Digest}
-}
-
-func (r accountRef) chunks() (a AccountChunks, err error) {
-	a = AccountChunks{Account: r.Account, Commit: r.Commit, Sum: r.Sum, Lessons: r.Lessons, Events: r.Events, Digest: r.Digest}
-	if err := store.CheckAccountName(r.Account); err != nil {
-		return a, err
-	}
-	if r.Commit == 0 {
-		return a, errors.New("it was never committed")
-	}
-	if a.Chunks, err = splitIDs(r.Chunks); err == nil && len(a.Chunks) == 0 {
-		err = errors.New("it has no chunks")
-	}
-	return a, err
-}
-
-func joinIDs(ids []ChunkID) []byte {
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (ids ChunkIDs) MarshalBinary() ([]byte, error) {
 	b := make([]byte, 0, len(ids)*len(ChunkID{}))
 	for _, id := range ids {
 		b = append(b, id[:]...)
 	}
-	return b
+	return b, nil
 }
 
-func splitIDs(b []byte) ([]ChunkID, error) {
+// UnmarshalBinary implements encoding.BinaryUnmarshaler.
+func (ids *ChunkIDs) UnmarshalBinary(b []byte) error {
 	if len(b)%len(ChunkID{}) != 0 {
-		return nil, errors.New("IDs of chunks are cut off")
+		return errors.New("IDs of chunks are cut off")
 	}
-	var ids []ChunkID
+	*ids = nil
 	for ; len(b) > 0; b = b[len(ChunkID{}):] {
-		ids = append(ids, ChunkID(b))
+		*ids = append(*ids, ChunkID(b))
 	}
-	return ids, nil
+	return nil
 }
 
 // Encode returns the manifest in written form, at most MaxChunk bytes. Accounts
@@ -193,28 +151,24 @@ func (m *Manifest) Encode(put func(ChunkID, []byte) error) ([]byte, error) {
 }
 
 func (m *Manifest) encode(put func(ChunkID, []byte) error) ([]byte, error) {
-	row := manifestRow{Topic: m.Partition.Topic, Number: m.Partition.Number, Next: m.Next, Epoch: m.Epoch, Partitions: m.Partitions, Fingerprint: m.Fingerprint, Recovered: m.Recovered, Stopped: m.Stopped, Era: m.Era, Cuts: m.Cuts, Behind: m.Behind, Aside: m.Aside, Forgot: m.Forgot}
-	if m.TopicID != [16]byte{} {
-		row.TopicID = m.TopicID[:]
-	}
 	c, err := newChunker(put)
 	if err != nil {
 		return nil, err
 	}
 	refs, size := make([][]byte, len(m.Accounts)), 0
 	for i, a := range m.Accounts {
-		row.Accounts = append(row.Accounts, a.ref())
-		if refs[i], err = store.EncodeRow(row.Accounts[i]); err != nil {
+		if refs[i], err = store.EncodeRow(a); err != nil {
 			return nil, err
 		}
 		size += len(refs[i])
 	}
 	m.Index = nil
+	row := *m
 	if size > manifestContent/2 {
 		if m.Index, err = c.index(refs); err != nil {
 			return nil, err
 		}
-		row.Accounts, row.Index = nil, joinIDs(m.Index)
+		row.Accounts, row.Index = nil, m.Index
 	}
 	content, err := store.EncodeRow(row)
 	if err != nil {
@@ -248,68 +202,46 @@ func DecodeManifest(data []byte, get func(ChunkID) ([]byte, error)) (Manifest, e
 }
 
 func decodeManifest(data []byte, get func(ChunkID) ([]byte, error)) (m Manifest, err error) {
-	row, err := decodeManifestRow(data)
-	if err != nil {
+	if err := m.decode(data); err != nil {
 		return m, fmt.Errorf("%w: %w", store.ErrManifest, err)
 	}
-	m = Manifest{Partition: store.Partition{Topic: row.Topic, Number: row.Number}, LogPosition: row.position(), Fingerprint: row.Fingerprint}
-	for _, ref := range row.Accounts {
-		if err := m.add(ref); err != nil {
-			return m, fmt.Errorf("%w: %w", store.ErrManifest, err)
+	err = eachItem(get, m.Index, 1, func(item [][]byte) error {
+		var a AccountChunks
+		if err := store.DecodeRow(item[0], &a); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrManifest, err)
+		}
+		m.Accounts = append(m.Accounts, a)
+		return nil
+	})
+	if err != nil {
+		return m, err
+	}
+	for i, a := range m.Accounts {
+		err := a.check()
+		if err == nil && i > 0 && m.Accounts[i-1].Account >= a.Account {
+			err = errors.New("it is out of order")
+		}
+		if err != nil {
+			return m, fmt.Errorf("%w: account %q: %w", store.ErrManifest, a.Account, err)
 		}
 	}
-	if m.Index, err = splitIDs(row.Index); err != nil {
-		return m, fmt.Errorf("%w: %w", store.ErrManifest, err)
-	}
-	err = eachItem(get, m.Index, 1, m.addItem)
-	return m, err
+	return m, nil
 }
 
-// addItem appends the account in an item of an index.
-func (m *Manifest) addItem(item [][]byte) error {
-	var ref accountRef
-	if err := store.DecodeRow(item[0], &ref); err != nil {
-		return fmt.Errorf("%w: %w", store.ErrManifest, err)
-	}
-	if err := m.add(ref); err != nil {
-		return fmt.Errorf("%w: %w", store.ErrManifest, err)
-	}
-	return nil
-}
-
-func decodeManifestRow(data []byte) (row manifestRow, err error) {
+// decode reads what is not in the chunks of an index.
+func (m *Manifest) decode(data []byte) error {
 	if len(data) == 0 || data[0] != manifestVersion {
-		return row, errors.New("its format is unknown to this version")
+		return errors.New("its format is unknown to this version")
 	}
 	content, err := unpacking.DecodeAll(data[1:], make([]byte, 0, manifestContent))
 	if err != nil {
-		return row, err
+		return err
 	}
-	if err := store.DecodeRow(content, &row); err != nil {
-		return row, err
+	if err := store.DecodeRow(content, m); err != nil {
+		return err
 	}
-	p := store.Partition{Topic: row.Topic, Number: row.Number}
-	if err := errors.Join(p.Check(), row.position().Check(p)); err != nil {
-		return row, err
+	if len(m.Accounts) > 0 && len(m.Index) > 0 {
+		return errors.New("it has accounts and an index of them")
 	}
-	if n := len(row.TopicID); n != 0 && n != len(store.LogPosition{}.TopicID) {
-		return row, fmt.Errorf("the id of its topic has %d bytes", n)
-	}
-	if len(row.Accounts) > 0 && len(row.Index) > 0 {
-		return row, errors.New("it has accounts and an index of them")
-	}
-	return row, nil
-}
-
-// add appends an account, whose name must come after those that are there.
-func (m *Manifest) add(ref accountRef) error {
-	a, err := ref.chunks()
-	if err != nil {
-		return fmt.Errorf("account %q: %w", ref.Account, err)
-	}
-	if n := len(m.Accounts); n > 0 && m.Accounts[n-1].Account >= a.Account {
-		return fmt.Errorf("account %q is out of order", a.Account)
-	}
-	m.Accounts = append(m.Accounts, a)
-	return nil
+	return errors.Join(m.Partition.Check(), m.Check(m.Partition))
 }
