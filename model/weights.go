@@ -146,20 +146,6 @@ func (w *Weights) Dot(x Vector) float64 {
 	return sum
 }
 
-// DotOver returns v·x, where v has the weights of w, and those of under for what w does not
-// hold. It is the Dot of those two put together.
-func (w *Weights) DotOver(under *Weights, x Vector) float64 {
-	sum := 0.0
-	for _, f := range x {
-		v, ok := w.Lookup(f.Index)
-		if !ok {
-			v = under.Get(f.Index)
-		}
-		sum += float64(v * f.Value)
-	}
-	return sum
-}
-
 // Add performs w ← w + a·x.
 func (w *Weights) Add(a float64, x Vector) {
 	for _, f := range x {
