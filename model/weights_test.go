@@ -119,17 +119,6 @@ func TestWhatIsGivenUpIsWhatSortingAllWouldGiveUp(t *testing.T) {
 	}
 }
 
-// BenchmarkSmallest gives up a tenth of the weights of a year.
-func BenchmarkSmallest(b *testing.B) {
-	rng, w := rand.New(rand.NewPCG(1, 2)), NewWeights(1<<17)
-	for w.Len() < 1<<17 {
-		w.Set(FoldIndex(rng.Uint64()), rng.NormFloat64())
-	}
-	for b.Loop() {
-		w.Smallest(1 << 17 / 10)
-	}
-}
-
 func TestStrongestAreThoseOfASort(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for range 200 {

@@ -284,7 +284,7 @@ func unfitValue(r rune) bool {
 // subjectWord returns the one word of a text as it is in the name of a feature.
 func subjectWord(text string) (string, bool) {
 	names := featurize.WordNames("subject:", text)
-	if len(names) != 1 || len(text) > featurize.DefaultOptions().MaxToken {
+	if len(names) != 1 || len(text) > featurize.MaxToken {
 		return "", false
 	}
 	return strings.CutPrefix(names[0], "subject:")
