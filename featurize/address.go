@@ -12,8 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// readAddresses appends the addresses of a field to list and makes
-// features of them.
+// readAddresses appends the addresses of a field to list and makes features of them.
 func (f *Featurizer) readAddresses(list []string, value []byte, field string) []string {
 	found := f.addresses(value)
 	list = slices.Grow(list, min(len(found), maxAddresses-len(list)))
@@ -52,9 +51,8 @@ func (f *Featurizer) readAddresses(list []string, value []byte, field string) []
 	return list
 }
 
-// nameKind says how the words of a sender's name count. Anybody can take any name, also
-// under an address that is vouched for: where a server is believed, a name counts only
-// together with the domain that the server vouches for.
+// nameKind says how the words of a sender's name count. Anybody can take any name: where a server
+// is believed, it counts only together with a domain that is vouched for.
 func (f *Featurizer) nameKind(domain string) *kind {
 	switch {
 	case f.AuthServID == "":
@@ -72,11 +70,9 @@ type mailbox struct {
 	address string // as CanonicalAddress has it
 }
 
-// addresses returns the items of a list (RFC 5322, sections 3.4 and 4.4), until the next call,
-// also of one that breaks the rules: names with a comma, with encoded words in quotes, addresses
-// without brackets or in two pairs of them. One bad address does not cost the others. It takes
-// a fifth of the time of net/mail (docs/results.md); a test and a fuzz target hold it against
-// net/mail.
+// addresses returns the items of a list (RFC 5322, sections 3.4 and 4.4), until the next call. Names
+// may have commas and quoted encoded words, addresses no brackets or two pairs. One bad address
+// costs the others nothing, as it does in net/mail, against which a fuzz target holds it.
 func (f *Featurizer) addresses(value []byte) []mailbox {
 	if bytes.IndexByte(value, 0x1b) >= 0 { // ISO-2022-JP may hold any delimiter
 		value = f.decode(value, "", f.messageCharset)
@@ -195,8 +191,8 @@ func (r *addressReader) setAngle(address string) {
 	r.angle, r.named = address, len(r.text)
 }
 
-// quotedLocal reads the address that begins at from and whose local part, in quotes, ends at
-// to; it may hold anything, and must not pass for another's address. It returns where it ends.
+// quotedLocal reads the address whose local part, in quotes, goes from from to to, and returns where
+// it ends. Such a part may hold anything, and must not pass for another's address.
 func (r *addressReader) quotedLocal(from, to int) (n int) {
 	rest := bytes.TrimLeft(r.rest[to+1:], " ")
 	domain := rest
@@ -314,9 +310,8 @@ func bareAddress(item []byte) string {
 	return ""
 }
 
-// CanonicalAddress returns an address in the one form in which addresses are compared: in
-// lower case, the local part in NFC (RFC 6532, section 3.1), a domain outside ASCII as
-// A-labels (RFC 5891), without blanks around it and dots behind it, in valid UTF-8.
+// CanonicalAddress returns the form in which addresses are compared: lower case, the local part in
+// NFC (RFC 6532, section 3.1), the domain as A-labels (RFC 5891), no blanks around, no dot behind.
 func CanonicalAddress(address string) string {
 	address = strings.ToLower(strings.TrimRight(strings.TrimSpace(address), ". "))
 	n := 0

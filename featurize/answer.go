@@ -30,8 +30,8 @@ func hasCalendar(text []byte) bool {
 	return bytes.Contains(text[:min(len(text), 64<<10)], []byte("text/calendar"))
 }
 
-// HeadOf returns as much of a message as ReadHeader needs: its header and the opening of its
-// body, or all of it where a calendar may say what is answered.
+// HeadOf returns what ReadHeader needs of a message: its header and the opening of its body, or all
+// if there is a calendar.
 func HeadOf(raw []byte) []byte {
 	end := len(raw)
 	for _, blank := range []string{"\n\n", "\n\r\n"} {
@@ -45,9 +45,8 @@ func HeadOf(raw []byte) []byte {
 	return raw[:min(len(raw), end+openingBytes)]
 }
 
-// ReadAnswer reads what ReadHeader does of a message of the owner's, or of its HeadOf. Of
-// one of others it reads Message-ID, From, Date and Subject alone, with Topic; in neither is
-// there a Key. Most mail is of others, and its other fields cost most of the time.
+// ReadAnswer reads what ReadHeader does of the owner's message, or of its HeadOf, and of others'
+// Message-ID, From, Date and Subject alone, which is faster. There is no Key.
 func (f *Featurizer) ReadAnswer(raw []byte) *Message {
 	raw = stripEnvelope(raw)
 	f.reset()
@@ -98,11 +97,10 @@ func (f *Featurizer) readSays(m *Message, body []byte) {
 	}
 }
 
-// automatic reports whether the header says that a program wrote the message: an answering
-// machine, or one that reports a receipt, a failure or abuse (RFC 3834, section 5; RFC 6522).
+// automatic reports whether a program wrote the message: an answering machine, or one that reports
+// a receipt, a failure or abuse (RFC 3834, section 5; RFC 6522).
 //
-// QUIRK: "Precedence: bulk" comes from answering machines, but mailing lists write it into
-// what people send through them, too.
+// QUIRK: "Precedence: bulk" comes from answering machines, but from mailing lists, too.
 func (f *Featurizer) automatic() bool {
 	bulk, list := false, false
 	for _, fd := range f.fields {
@@ -133,8 +131,8 @@ func beginsWith(text []byte, prefixes ...string) bool {
 
 var leaving = []string{"unsubscribe", "abbestellen", "abmelden", "désabonn", "désinscri", "darme de baja", "cancellami", "uitschrijven", "отписат", "отпишите"}
 
-// leaves reports whether a message asks to be taken off a list or complains about abuse: by
-// whom it is addressed to, or in three words as its subject or one of its first lines.
+// leaves reports whether a message leaves a list or complains about abuse: by its recipient, or in
+// three words as its subject or one of its first lines.
 func leaves(m *Message, subject string, body []byte) bool {
 	for _, to := range m.To {
 		if local, _, _ := strings.Cut(to, "@"); local == "spam" || strings.Contains(local, "unsubscribe") || strings.Contains(local, "abuse") || strings.Contains(local, "phish") {

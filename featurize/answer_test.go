@@ -4,8 +4,6 @@ package featurize
 
 import (
 	"encoding/base64"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,17 +13,6 @@ import (
 // ownMail returns a message of the owner's with further header lines, parted by "|".
 func ownMail(header, body string) []byte {
 	return []byte("From: Me <me@example.org>\nMessage-ID: <own@example.org>\n" + strings.ReplaceAll(header, "|", "\n") + "\n\n" + body)
-}
-
-func ownReader(t testing.TB) *Featurizer {
-	t.Helper()
-	o := DefaultOptions()
-	o.Owner = []string{"me@example.org"}
-	f, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }
 
 // invited is a calendar's part that answers an invitation.
@@ -102,7 +89,7 @@ func TestTheOwnersMailSaysWhatItsHeaderAndItsCalendarSay(t *testing.T) {
 		{"no word of the owner's in a calendar", "Subject: boat|In-Reply-To: <q@x>" + inParts, calendarPart(invited("REPLY", "NEEDS-ACTION"), "7bit"), SaysNothing, ""},
 		{"inviting in an answer", answering + inParts, calendarPart(invited("REQUEST", "ACCEPTED"), "7bit"), SaysAnswer, "q@quay.example"},
 	} {
-		f, raw := ownReader(t), ownMail(c.header, c.body)
+		f, raw := newFor(t, "", "me@example.org"), ownMail(c.header, c.body)
 		m := f.Read(raw)
 		if m.Says != c.says || strings.Join(m.Answers, " ") != c.answers {
 			t.Errorf("%s: says %d of %q, want %d of %q", c.name, m.Says, m.Answers, c.says, c.answers)
@@ -133,29 +120,16 @@ func sameSaying(t *testing.T, name string, f *Featurizer, raw []byte) {
 }
 
 func TestTheHeadOfAMessageSaysAsMuchAsTheWhole(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.eml")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%d messages: %v", len(files), err)
-	}
 	for _, owner := range []string{"ada@example.net", "carol@kernel.example"} {
-		o := DefaultOptions()
-		o.Owner = []string{owner}
-		f, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+		f := newFor(t, "", owner)
+		for file, raw := range sampleMails(t) {
 			sameSaying(t, file, f, raw)
 		}
 	}
 }
 
 func TestSubjectsHaveATopicWithoutTheirMarks(t *testing.T) {
-	f := ownReader(t)
+	f := newFor(t, "", "me@example.org")
 	topic := func(subject string) uint64 { return f.Read([]byte("From: a@b\nSubject: " + subject + "\n\n")).Topic }
 	for _, group := range [][]string{
 		{"Boat and oars", "Re: Boat and oars", "AW: SV: boat  AND oars", "[crew] Odp: Boat and oars", "Fwd: Boat and oars", "RE : Boat and oars", "Einladung: Boat and oars"},

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -203,14 +202,8 @@ func TestBrokenAndHostileMailIsReadWithinBounds(t *testing.T) {
 }
 
 func TestOrdinaryMailIsReadWithinTenMilliseconds(t *testing.T) {
-	for _, file := range []string{"plain", "patch", "html", "japanese", "broken"} {
-		t.Run(file, func(t *testing.T) {
-			raw, err := os.ReadFile("testdata/" + file + ".eml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			readWithin(t, raw, ordinaryTime)
-		})
+	for file, raw := range sampleMails(t) {
+		t.Run(file, func(t *testing.T) { readWithin(t, raw, ordinaryTime) })
 	}
 	t.Run("20 KB of text", func(t *testing.T) {
 		readWithin(t, []byte(plainHeader+"\n"+strings.Repeat("Some words about pumps, and a few numbers: 12, 13.\n", 400)), ordinaryTime)
@@ -225,11 +218,7 @@ func TestMailWithoutContentTypeHasBodyWords(t *testing.T) {
 }
 
 func TestBareLFAndCRLFGiveTheSameKeyAndFeatures(t *testing.T) {
-	for _, file := range []string{"plain", "patch", "html", "japanese", "broken"} {
-		raw, err := os.ReadFile("testdata/" + file + ".eml")
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, raw := range sampleMails(t) {
 		if bytes.Contains(raw, []byte{'\r'}) {
 			t.Fatalf("%s is meant to have bare LF", file)
 		}
@@ -260,25 +249,18 @@ func TestKeyIsThatOfTheContentWhateverTheLineEnds(t *testing.T) {
 }
 
 func TestReadingTwiceGivesTheSame(t *testing.T) {
-	files := []string{"plain", "patch", "html", "japanese", "broken"}
-	f := newTest(t)
-	var before []string
+	f, before := newTest(t), map[string]string{}
 	for range 2 {
-		for i, file := range files {
-			raw, err := os.ReadFile("testdata/" + file + ".eml")
-			if err != nil {
-				t.Fatal(err)
-			}
+		for file, raw := range sampleMails(t) {
 			held := bytes.Clone(raw)
 			got := describe(f, f.Read(raw))
 			if !bytes.Equal(raw, held) {
 				t.Errorf("%s: the raw message was changed", file)
 			}
-			if len(before) < len(files) {
-				before = append(before, got)
-			} else if got != before[i] {
+			if before[file] != "" && got != before[file] {
 				t.Errorf("%s: the second reading differs from the first", file)
 			}
+			before[file] = got
 		}
 	}
 }

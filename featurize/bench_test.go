@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/blevesearch/segment"
@@ -31,14 +30,8 @@ func benchText() []byte {
 }
 
 func BenchmarkReadAndFreeze(b *testing.B) {
-	messages := map[string][]byte{"12KB": append([]byte(plainHeader+"\n"), benchText()...)}
-	for _, file := range []string{"plain", "patch", "html", "japanese"} {
-		raw, err := os.ReadFile("testdata/" + file + ".eml")
-		if err != nil {
-			b.Fatal(err)
-		}
-		messages[file] = raw
-	}
+	messages := sampleMails(b)
+	messages["12KB"] = append([]byte(plainHeader+"\n"), benchText()...)
 	for _, name := range []string{"12KB", "plain", "patch", "html", "japanese"} {
 		for _, names := range []bool{true, false} {
 			b.Run(fmt.Sprintf("%s/names=%v", name, names), func(b *testing.B) {
@@ -117,12 +110,4 @@ func BenchmarkWords(b *testing.B) {
 			f.words.line(f, text, &kindOwn)
 		}
 	})
-}
-
-func BenchmarkPackNames(b *testing.B) {
-	x := sample(b, testOptions(), "patch")
-	b.ReportAllocs()
-	for b.Loop() {
-		b.ReportMetric(float64(len(x.PackNames())), "bytes")
-	}
 }

@@ -4,6 +4,7 @@ package featurize
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,10 +28,8 @@ var (
 	dayTimes = []string{"at night", "in the morning", "in the afternoon", "in the evening"} // quarters
 )
 
-// readCalendar makes words and facts of an iCalendar object (RFC 5545) in UTF-8, as people
-// see an invitation: its title, place, time and organiser. The description counts only
-// where the message has no other text so far, since that usually repeats it. What is not
-// readable is skipped.
+// readCalendar makes words and facts of an iCalendar object (RFC 5545) in UTF-8: title, place, time
+// and organiser. The description counts only if there is no other text, which usually repeats it.
 func (f *Featurizer) readCalendar(text []byte) {
 	c := &f.calendar
 	c.read = true
@@ -115,7 +114,7 @@ func (f *Featurizer) readEventLine(name string, params, value []byte, bare bool)
 			return
 		}
 		f.fact("invitation:", "on "+strings.ToLower(day.Weekday().String()))
-		if n, ok := wholeNumber(hour[:min(len(hour), 2)]); ok && n >= 0 && n < 24 && !strings.HasSuffix(hour, "Z") {
+		if n, err := strconv.Atoi(hour[:min(len(hour), 2)]); err == nil && n >= 0 && n < 24 && !strings.HasSuffix(hour, "Z") {
 			f.fact("invitation:", dayTimes[n/6])
 		}
 	}

@@ -15,7 +15,7 @@ func invitationNames(t testing.TB, text, calendar string) map[string]bool {
 	if text != "" {
 		raw += "--b\nContent-Type: text/plain\n\n" + text + "\n"
 	}
-	f := ownReader(t)
+	f := newFor(t, "", "me@example.org")
 	names := map[string]bool{}
 	for n := range f.Freeze(f.Read([]byte(raw+"--b\nContent-Type: text/calendar; method=REQUEST\n\n"+calendar+"\n--b--\n")), History{}).All() {
 		names[n.Name] = true
@@ -71,12 +71,7 @@ func TestAnInvitationIsItsTitlePlaceTimeAndOrganiser(t *testing.T) {
 }
 
 func TestAnOrganiserWhomNobodyVouchesForIsAClaim(t *testing.T) {
-	o := DefaultOptions()
-	o.AuthServID = "mx.example.org"
-	f, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := newFor(t, "mx.example.org")
 	raw := "From: a@b.example\nContent-Type: text/calendar\n\nBEGIN:VEVENT\nORGANIZER:mailto:ines@harbour.example\n"
 	const name = "invitation?:organiser ines@harbour.example"
 	for n := range f.Freeze(f.Read([]byte(raw)), History{}).All() {
@@ -94,7 +89,7 @@ func FuzzCalendar(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	reader := ownReader(f)
+	reader := newFor(f, "", "me@example.org")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		raw := append([]byte("From: a@b\nContent-Type: text/calendar\n\n"), text...)
 		for n := range reader.Freeze(reader.Read(raw), History{}).All() {
@@ -106,7 +101,7 @@ func FuzzCalendar(f *testing.F) {
 }
 
 func TestTheSeedsOfTheCalendarFuzzReachItsCode(t *testing.T) {
-	f := ownReader(t)
+	f := newFor(t, "", "me@example.org")
 	if m := f.Read(append([]byte("From: me@example.org\nContent-Type: text/calendar\n\n"), invited("REPLY", "DECLINED")...)); m.Says != SaysNothing || f.calendar.status != "declined" {
 		t.Errorf("says %d, status %q", m.Says, f.calendar.status)
 	}

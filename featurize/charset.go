@@ -73,8 +73,7 @@ func (f *Featurizer) decode(text []byte, label string, second func(text []byte) 
 	return out
 }
 
-// sequences counts the characters outside ASCII that are valid in UTF-8, and the bytes
-// that belong to none.
+// sequences counts the valid characters outside ASCII, and the bytes that belong to none.
 func sequences(text []byte) (good, bad int) {
 	for len(text) > 0 {
 		r, n := rune(text[0]), 1
@@ -90,8 +89,8 @@ func sequences(text []byte) (good, bad int) {
 	return good, bad
 }
 
-// convert decodes text from a charset. ok is false if it is not known, is one that
-// decode has tried, or does not fit: a quarter of what is not ASCII can't be read.
+// convert decodes text from a charset, if it is known and fits: a quarter of what is not ASCII
+// may be unreadable.
 func convert(text []byte, label string) (out []byte, ok bool) {
 	if label == "" || label == "utf-8" {
 		return nil, false
@@ -109,8 +108,8 @@ func convert(text []byte, label string) (out []byte, ok bool) {
 	return out, 4*bytes.Count(out, []byte("\uFFFD")) <= good
 }
 
-// decodeStateful decodes the charsets whose text may pass for ASCII or UTF-8, given
-// the name from charsetName. Escapes of ISO 2022 count whatever the label says.
+// decodeStateful decodes the charsets whose text may pass for ASCII or UTF-8. Escapes of ISO 2022
+// count whatever the label says.
 func decodeStateful(text []byte, label string) (out []byte, ok bool) {
 	var e encoding.Encoding
 	switch {
@@ -218,9 +217,8 @@ func metaCharset(text []byte) string {
 	return string(after[:max(end, 0)])
 }
 
-// charsetName returns the name under which convert and decodeStateful know a charset,
-// whatever it is called in mail; "" for ASCII, which says nothing of 8-bit text, and for
-// names that say that it is unknown.
+// charsetName returns the name under which convert and decodeStateful know a charset; "" for
+// ASCII, which says nothing of 8-bit text, and for "unknown".
 func charsetName(label string) string {
 	switch label {
 	case "", "us-ascii", "US-ASCII", "ascii":
@@ -267,8 +265,8 @@ func charsetName(label string) string {
 	return label
 }
 
-// charsetAliases has names without punctuation that x/text does not know, or reads
-// otherwise than mail programs do.
+// charsetAliases has names, without punctuation, that x/text does not know or reads otherwise than
+// mail programs do.
 var charsetAliases = func() map[string]string {
 	all := map[string]string{}
 	for line := range strings.SplitSeq(`: ascii usascii iso646us ansix341968 646 unknown unknown8bit default defaultcharset none binary 8bit 7bit auto

@@ -15,7 +15,7 @@ import (
 // is none. What is encrypted is no file, either.
 func (f *Featurizer) readContainer(p *part) bool {
 	switch {
-	case !strings.HasPrefix(p.kind, "application/") || p.depth >= f.MaxDepth:
+	case !strings.HasPrefix(p.kind, "application/") || p.depth >= maxDepth:
 		return false
 	case p.kind == "application/ms-tnef", p.kind == "application/vnd.ms-tnef", strings.EqualFold(p.name, "winmail.dat"):
 		return f.readTNEF(f.unpack(p))
@@ -35,9 +35,8 @@ var (
 	idData       = []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01")
 )
 
-// signedContent returns the content of a SignedData in BER (RFC 5652, sections 3 and 5.1),
-// as much of it as is there: an entity. The signature is not looked at. It never goes back,
-// so that neither depth nor false lengths cost anything.
+// signedContent returns the content of a SignedData in BER (RFC 5652, sections 3 and 5.1): an
+// entity, as much of it as is there. It never goes back, so depth and false lengths cost nothing.
 func signedContent(data []byte) (content []byte) {
 	head, data, found := bytes.Cut(data, idSignedData)
 	if !found || len(head) > 20 {
@@ -83,8 +82,8 @@ const (
 	mapiString8, mapiUnicode, mapiBinary      = 0x1e, 0x1f, 0x102
 )
 
-// readTNEF reads winmail.dat: the names of the files in it, and the letter where no other
-// part shows one. It reports whether it is one.
+// readTNEF reads winmail.dat, if it is one: the names of its files, and the letter if no other
+// part shows one.
 func (f *Featurizer) readTNEF(data []byte) bool {
 	if len(data) < 6 || binary.LittleEndian.Uint32(data) != tnefSignature {
 		f.defect("winmail.dat")
@@ -106,7 +105,7 @@ func (f *Featurizer) readTNEF(data []byte) bool {
 			plain = value
 		case id == tnefProperties:
 			list = value
-		case id == tnefAttachment && len(files) < f.MaxParts:
+		case id == tnefAttachment && len(files) < maxParts:
 			files = append(files, "")
 		case id == tnefTitle && len(files) > 0:
 			files[len(files)-1] = string(value)
@@ -129,14 +128,13 @@ func (f *Featurizer) readTNEF(data []byte) bool {
 	} else if len(plain) > 0 {
 		f.showDecoded(f.decode(plain, label, nil), "text/plain")
 	} else {
-		f.showDecoded(decompressRTF(f.property(list, mapiRTF, ""), 4*f.MaxText), "text/rtf")
+		f.showDecoded(decompressRTF(f.property(list, mapiRTF, ""), 4*maxText), "text/rtf")
 	}
 	return true
 }
 
-// property returns the value of a MAPI property in a list (MS-OXTNEF, section 2.1.3.4), a
-// string in UTF-8. The place is found by the tag and the number of values, 1, so that no
-// damage before it matters.
+// property returns the value of a MAPI property in a list (MS-OXTNEF, section 2.1.3.4), a string
+// in UTF-8. It is found by its tag and its count of 1, so no damage before it matters.
 func (f *Featurizer) property(list []byte, id uint16, label string) []byte {
 	for _, kind := range [...]uint16{mapiUnicode, mapiString8, mapiBinary} {
 		tag := [8]byte{byte(kind), byte(kind >> 8), byte(id), byte(id >> 8), 1}
@@ -145,7 +143,7 @@ func (f *Featurizer) property(list []byte, id uint16, label string) []byte {
 			continue
 		}
 		length := int64(binary.LittleEndian.Uint32(value))
-		value = value[4:min(4+length, int64(len(value)), int64(4*f.MaxText))]
+		value = value[4:min(4+length, int64(len(value)), int64(4*maxText))]
 		if kind == mapiUnicode {
 			label = "utf-16le"
 		}
@@ -209,8 +207,8 @@ var (
 	rtfSkipped = map[string]bool{"*": true, "fonttbl": true, "colortbl": true, "stylesheet": true, "info": true, "pict": true, "object": true}
 )
 
-// rtfText returns the text of an RTF document in lines, without the markup of the HTML that
-// it may have been made from (MS-OXRTFEX). Groups within 1,000 others end with these.
+// rtfText returns the lines of an RTF document, without the markup of HTML that it was made from
+// (MS-OXRTFEX).
 func (f *Featurizer) rtfText(rtf []byte) []byte {
 	type state struct {
 		skip, markup bool

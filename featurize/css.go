@@ -26,9 +26,8 @@ const (
 // The window that @media is asked about, in pixels, as wide as mail is shown on a desk.
 const windowWidth, windowHeight = 1000, 800
 
-// sheet holds the rules of a <style> that can make a difference to what is visible, by what an
-// element itself must have: "#id", ".class", "tag" or "*". Of a style attribute it holds the
-// declarations.
+// sheet holds the rules of a <style> that change what is visible, by what an element must have:
+// "#id", ".class", "tag" or "*". Of a style attribute it holds the declarations.
 type sheet struct {
 	rules        map[string][]*rule
 	count, kept  int // of lists of selectors, and of rules
@@ -185,8 +184,7 @@ func (s *sheet) add(list string, declarations []declaration) {
 	}
 }
 
-// parseSelector returns the rule of a selector, without declarations, and its key in the index;
-// nil if the text is no selector.
+// parseSelector returns the rule of a selector and its key in the index; nil if it is none.
 func parseSelector(text string) (r *rule, key string) {
 	r = &rule{}
 	combinator := ""
@@ -238,8 +236,7 @@ func keyOf(part string) string {
 	return strings.ToLower(part)
 }
 
-// matches holds a compound against an element. indexed: it was found by its key. budget is how
-// many compounds may still be held against elements.
+// matches holds a compound against an element. indexed: it was found by its key.
 func (c *compound) matches(n *html.Node, indexed bool, budget *int) bool {
 	if c.cost == attributeCost {
 		for i := range n.Attr {

@@ -93,8 +93,7 @@ type declaration struct {
 	color     color
 }
 
-// declare appends the declarations that a property and its value make, if they are valid and
-// of use.
+// declare appends the declarations that a property and its value make, if they are of use.
 func declare(out []declaration, name string, values []css.Token) []declaration {
 	values = slices.DeleteFunc(values, func(t css.Token) bool { return t.TokenType == css.WhitespaceToken })
 	k, ok := known[strings.TrimPrefix(name, "-webkit-")]
@@ -199,8 +198,7 @@ func (d declaration) read(out []declaration, how reading, values []css.Token) []
 	return append(out, d)
 }
 
-// font takes the size from a font, and reports whether there is one. Before it stand words, and
-// a weight without a unit.
+// font takes the size from a font. Before it stand words, and a weight without a unit.
 func (d *declaration) font(values []css.Token) bool {
 	for _, t := range values {
 		n, isShare, isNumber := number(t)
@@ -237,7 +235,7 @@ func isFunction(t css.Token) bool {
 // pixelsOf are the pixels of the units of length; ems and percentages are shares.
 var pixelsOf = map[string]float64{"": 1, "px": 1, "rem": 16, "pc": 16, "pt": 4.0 / 3, "in": 96, "cm": 38, "mm": 3.8, "vw": 10, "vh": 8}
 
-// number reads a number. Lengths become pixels; isShare is set for shares of what the parent has.
+// number reads a number. Lengths become pixels; isShare: it is a share of what the parent has.
 func number(t css.Token) (n float64, isShare, ok bool) {
 	if t.TokenType != css.NumberToken && t.TokenType != css.DimensionToken && t.TokenType != css.PercentageToken {
 		return 0, false, false

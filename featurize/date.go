@@ -9,15 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// parseDate reads the date of a header field; the zero time and false where there is
-// none. The usual form is that of RFC 5322, section 3.3:
-//
-//	Thu, 18 Aug 2005 18:22:57 +0200 (CEST)
-//
-// All else that people and programs write is read, too, as far as it can mean one day only:
-// other orders, months in other languages, ISO 8601, named zones. A zone that is missing or
-// is not known to be of one place is time.UTC itself. It takes a thirtieth of the time of net/mail
-// (docs/results.md); a test and a fuzz target hold it against net/mail.
+// parseDate reads the date of a header field in the form of RFC 5322, section 3.3, or any other
+// that can mean one day only: other orders, months in other languages, ISO 8601, named zones. A
+// zone that is missing or not known to be of one place is time.UTC itself. net/mail reads the
+// usual form alone, in thirty times the time; a fuzz target holds it against that.
 func parseDate(value []byte) (time.Time, bool) {
 	d := dateReader{rest: value, hour: -1}
 	for len(d.rest) > 0 && !(d.zoned && d.hour >= 0 && d.year > 0) {

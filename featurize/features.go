@@ -100,9 +100,8 @@ func (x *Features) name(e term) string {
 // IndexOf returns the index of the feature with that name.
 func IndexOf(name string) model.Index { return model.FoldIndex(xxhash.Sum64String(name)) }
 
-// Freeze turns a message that was read, and what is remembered of its sender and
-// thread, into its vector. Each group is normalised to its share, so a message with
-// all groups has norm 1 and one that lacks some has less. Freeze does not change m.
+// Freeze makes the vector of a message and of what is remembered of its sender and thread. Each
+// group is normalised to its share, so a message that lacks a group has a norm below 1.
 func (f *Featurizer) Freeze(m *Message, h History) *Features {
 	x := new(Features)
 	f.FreezeInto(x, m, h)
@@ -130,9 +129,8 @@ func (f *Featurizer) FreezeInto(x *Features, m *Message, h History) {
 	x.scale(f.Shares, f.Affine)
 }
 
-// facts returns the features of the history, by ascending index, each once. Their names
-// stand in f.history.names, as if behind those of the message's content. Both hold until
-// the next call.
+// facts returns the features of the history, sorted, each once, until the next call. Their names
+// stand in f.history.names, as if behind those of the message's content.
 func (f *Featurizer) facts(m *Message, h History) []term {
 	l := &f.history
 	l.prefix, l.terms, l.names = "history:", l.terms[:0], l.names[:0]
@@ -167,16 +165,14 @@ func (l *factList) add(parts ...string) {
 	})
 }
 
-// Lone returns the values that a feature of a group and the affine coordinate have in a
-// message with nothing else; 0 for a group that the shares leave out.
+// Lone returns the values of a feature and of the affine coordinate in a message with nothing else.
 func (o Options) Lone(g Group) (value, affine float64) {
 	x := Features{terms: []term{{value: 1, group: g}}}
 	x.scale(o.Shares, o.Affine)
 	return x.at(x.terms[0]), x.affine
 }
 
-// scale sets the factor of each group, by which its values are multiplied, and
-// the affine coordinate.
+// scale sets the factor of each group and the affine coordinate.
 func (x *Features) scale(shares [groups]float64, affine float64) {
 	total := float64(affine * affine)
 	for _, share := range shares {

@@ -5,10 +5,9 @@ package featurize
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -19,15 +18,11 @@ import (
 // sample reads a message of testdata and freezes it.
 func sample(t testing.TB, o Options, file string) *Features {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/" + file + ".eml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Freeze(f.Read(raw), History{Received: 9, Answered: 2, ByOwner: 1, Since: 3, ParentKnown: true, ParentOwn: true})
+	return f.Freeze(f.Read(sampleMails(t)[file]), History{Received: 9, Answered: 2, ByOwner: 1, Since: 3, ParentKnown: true, ParentOwn: true})
 }
 
 func TestNormIsAtMostOneForAnyShares(t *testing.T) {
@@ -147,14 +142,12 @@ func TestFingerprintChangesWithEveryOptionButNames(t *testing.T) {
 
 func TestWrongOptionsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"negative share":   func(o *Options) { o.Shares[Body] = -1 },
-		"NaN share":        func(o *Options) { o.Shares[Body] = math.NaN() },
-		"infinite affine":  func(o *Options) { o.Affine = math.Inf(1) },
-		"NaN affine":       func(o *Options) { o.Affine = math.NaN() },
-		"nothing weighs":   func(o *Options) { o.Shares, o.Affine = [groups]float64{}, 0 },
-		"no bytes":         func(o *Options) { o.MaxBytes = 0 },
-		"negative depth":   func(o *Options) { o.MaxDepth = -1 },
-		"words of nothing": func(o *Options) { o.MaxToken = 0 },
+		"negative share":  func(o *Options) { o.Shares[Body] = -1 },
+		"NaN share":       func(o *Options) { o.Shares[Body] = math.NaN() },
+		"infinite affine": func(o *Options) { o.Affine = math.Inf(1) },
+		"NaN affine":      func(o *Options) { o.Affine = math.NaN() },
+		"nothing weighs":  func(o *Options) { o.Shares, o.Affine = [groups]float64{}, 0 },
+		"no bytes":        func(o *Options) { o.MaxBytes = 0 },
 	} {
 		o := testOptions()
 		change(&o)
@@ -269,15 +262,7 @@ func TestFreezeIsTheSortedUnion(t *testing.T) {
 
 // What ReadHeader reads is what Read reads, of messages of every kind.
 func TestReadHeaderReadsWhatReadReads(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.eml")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%d messages: %v", len(files), err)
-	}
-	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, raw := range sampleMails(t) {
 		f := newTest(t)
 		got, want := f.ReadHeader(raw), f.Read(raw)
 		if got.Content.Len() != 0 {
@@ -297,10 +282,6 @@ func TestReadHeaderReadsWhatReadReads(t *testing.T) {
 
 // ReadOthers reads the header of the owner's mail and all of the others'.
 func TestReadOthersReadsTheContentOfOthersMail(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.eml")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%d messages: %v", len(files), err)
-	}
 	own := 0
 	for _, owner := range []string{"ada@example.net", "carol@kernel.example"} {
 		o := DefaultOptions()
@@ -312,11 +293,7 @@ func TestReadOthersReadsTheContentOfOthersMail(t *testing.T) {
 		var f, twin Featurizer
 		f.Use(p)
 		twin.Use(p)
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for file, raw := range sampleMails(t) {
 			want := twin.Read(raw)
 			if want.FromOwner {
 				own++
@@ -329,5 +306,35 @@ func TestReadOthersReadsTheContentOfOthersMail(t *testing.T) {
 	}
 	if own != 2 {
 		t.Errorf("%d of the messages are from an owner, want 2", own)
+	}
+}
+
+// However many addresses an owner has, they are sorted once, not for each message.
+func TestUsingPreparedOptionsAllocatesNothing(t *testing.T) {
+	o := DefaultOptions()
+	for i := range 1000 {
+		o.Owner = append(o.Owner, fmt.Sprintf("Alias%d@Example.org", i))
+	}
+	p, err := o.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f Featurizer
+	f.Use(p)
+	if n := testing.AllocsPerRun(100, func() { f.Use(p) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if m := f.Read([]byte("From: alias999@example.org\n\nx\n")); !m.FromOwner {
+		t.Error("the owner's mail is not seen as such")
+	}
+	f.Use(p.Owned([]string{"b@example.org"}))
+	if m := f.Read([]byte("From: alias999@example.org\n\nx\n")); m.FromOwner {
+		t.Error("another owner's mail is taken for one's own")
+	}
+	if got, want := p.Options().Fingerprint(), o.Fingerprint(); got != want {
+		t.Errorf("the fingerprint is %s, want %s", got, want)
+	}
+	if _, err := (Options{}).Prepare(); err == nil {
+		t.Error("options without limits were taken")
 	}
 }

@@ -22,8 +22,6 @@ type Featurizer struct {
 	defects   []string
 	block     *bufio.Writer // to hash
 	sum       []byte        // of key
-	folded    []byte        // unfolded header values
-	debris    []byte        // header lines that were no fields
 	fields    []field       // of the message
 	mailboxes []mailbox     // of addresses
 	names     []byte        // of those
@@ -32,8 +30,8 @@ type Featurizer struct {
 	vouchedFrom bool
 	// fromName is the display name of the first sender.
 	fromName  string
-	blurred   []byte               // see blur
 	types     map[string]mediaType // by the value of Content-Type
+	blurred   []byte               // see blur
 	body      bodyReader
 	source    bytes.Reader // of what is decoded; one at a time
 	words     wordReader
@@ -57,12 +55,10 @@ func New(o Options) (*Featurizer, error) {
 	return f, nil
 }
 
-// Use replaces the options for the messages read from now on, so that one Featurizer can
-// read the mail of many owners. It costs next to nothing. The zero Featurizer can be used
-// after it.
+// Use replaces the options from now on, at next to no cost. The zero Featurizer can be used after it.
 func (f *Featurizer) Use(p *Prepared) {
 	if f.hash == nil {
-		f.hash = sha256.New()
+		f.hash, f.types = sha256.New(), map[string]mediaType{}
 		f.block = bufio.NewWriterSize(f.hash, 16<<10)
 	}
 	f.Options, f.owner = p.options, p.owner
@@ -77,8 +73,7 @@ func (f *Featurizer) Read(raw []byte) *Message {
 	return m
 }
 
-// ReadOthers is Read for one who decides about the mail of others alone: of a message that
-// is FromOwner it reads what ReadHeader does. That is enough to remember and to learn from it.
+// ReadOthers is Read, but of a message that is FromOwner it reads what ReadHeader does.
 func (f *Featurizer) ReadOthers(raw []byte) *Message {
 	m, body, debris := f.begin(raw)
 	if m.FromOwner {
@@ -107,9 +102,8 @@ func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 	f.readSays(m, body)
 }
 
-// Unreadable returns what Read does of a message with nothing in it, except for the key and
-// a defect that says so. It is for a message at which Read panics, which is a bug of Read:
-// fault says which one.
+// Unreadable returns what Read does of an empty message, but with the key of raw. It is for one at
+// which Read panics, which is a bug: fault says which one.
 func (f *Featurizer) Unreadable(raw []byte, fault string) *Message {
 	m, body, debris := f.begin(nil)
 	m.Key, m.Fault = f.key(stripEnvelope(raw)), fault
@@ -128,8 +122,7 @@ func (f *Featurizer) ReadHeader(raw []byte) *Message {
 	return m
 }
 
-// begin reads the header of a message and returns what lies behind it, within
-// MaxBytes, and the lines of the header that were no fields.
+// begin reads the header of a message and returns what lies behind it, and lines that are no fields.
 func (f *Featurizer) begin(raw []byte) (m *Message, body, debris []byte) {
 	raw = stripEnvelope(raw)
 	m = &Message{Key: f.key(raw)}
@@ -153,9 +146,9 @@ func (f *Featurizer) end(m *Message) {
 }
 
 func (f *Featurizer) reset() {
-	f.terms.reset(f.MaxFeatures, f.Names)
-	f.defects, f.folded, f.debris, f.vouchers = f.defects[:0], f.folded[:0], f.debris[:0], f.vouchers[:0]
+	f.terms.reset(maxFeatures, f.Names)
+	f.defects, f.vouchers = f.defects[:0], f.vouchers[:0]
 	f.structure, f.calendar, f.guesses = structure{}, calendar{}, 0
-	f.body.reset(f.MaxText)
+	f.body.reset(maxText)
 	f.words.limit = math.MaxInt
 }

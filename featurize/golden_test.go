@@ -21,25 +21,36 @@ func testOptions() Options {
 	return o
 }
 
-func newTest(t testing.TB) *Featurizer {
+// newFor is for an owner with these addresses who believes that server; "": none.
+func newFor(t testing.TB, server string, owner ...string) *Featurizer {
 	t.Helper()
-	f, err := New(testOptions())
+	o := DefaultOptions()
+	o.AuthServID, o.Owner = server, owner
+	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-// newBelieving is for an owner who believes mx.example.org.
-func newBelieving(t testing.TB) *Featurizer {
+func newTest(t testing.TB) *Featurizer { return newFor(t, "", "Owner@Example.org") }
+
+func newBelieving(t testing.TB) *Featurizer { return newFor(t, "mx.example.org", "Owner@Example.org") }
+
+// sampleMails are the messages of testdata, by name.
+func sampleMails(t testing.TB) map[string][]byte {
 	t.Helper()
-	o := testOptions()
-	o.AuthServID = "mx.example.org"
-	f, err := New(o)
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("testdata/*.eml")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("messages in testdata: got %v (%v), want 5 or more", files, err)
 	}
-	return f
+	mails := map[string][]byte{}
+	for _, file := range files {
+		if mails[strings.TrimSuffix(filepath.Base(file), ".eml")], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return mails
 }
 
 // describe lists all that was read of a message.
@@ -56,19 +67,11 @@ func describe(f *Featurizer, m *Message) string {
 }
 
 func TestMessagesReadAsGoldenFilesSay(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.eml")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("messages in testdata: got %v (%v), want 5 or more", files, err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for file, raw := range sampleMails(t) {
+		t.Run(file, func(t *testing.T) {
 			f := newTest(t)
 			got := describe(f, f.Read(raw))
-			golden := strings.TrimSuffix(file, ".eml") + ".golden"
+			golden := "testdata/" + file + ".golden"
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)

@@ -44,8 +44,7 @@ func (f *Featurizer) readHeader(m *Message) {
 	f.readSubject(m)
 }
 
-// readField fills m from one field, whose name is in lower case, and makes features
-// of it.
+// readField fills m from one field, whose name is in lower case, and makes features of it.
 func (f *Featurizer) readField(m *Message, name, value []byte) {
 	switch string(name) {
 	case "subject":
@@ -91,7 +90,9 @@ func (f *Featurizer) readField(m *Message, name, value []byte) {
 		f.words.text(f, truncate(f.headerText(value), 100), &kindMailer)
 	case "received":
 		if f.structure.received++; f.structure.received == 1 {
-			m.Received = receivedAt(value)
+			if at := bytes.LastIndexByte(value, ';'); at >= 0 { // RFC 5322, section 3.6.7
+				m.Received, _ = parseDate(bytes.TrimSpace(value[at+1:]))
+			}
 		}
 		f.readReceived(value)
 	case "dkim-signature":
@@ -112,8 +113,8 @@ func (f *Featurizer) readDate(value []byte) time.Time {
 	return date
 }
 
-// readSmallField makes one feature of a short value such as that of Precedence;
-// a value that is mostly digits is a number or an id and says nothing.
+// readSmallField makes one feature of a short value such as that of Precedence. A number or an
+// id says nothing.
 func (f *Featurizer) readSmallField(name, value []byte) {
 	if len(value) == 0 || len(value) > 40 || !isASCII(value) || DigitHeavy(value) {
 		return
@@ -123,19 +124,7 @@ func (f *Featurizer) readSmallField(name, value []byte) {
 	f.terms.commit(Misc)
 }
 
-// receivedAt returns the date of a Received field, which stands behind its last
-// semicolon (RFC 5322, section 3.6.7); the zero time where it can't be read.
-func receivedAt(value []byte) time.Time {
-	at := bytes.LastIndexByte(value, ';')
-	if at < 0 {
-		return time.Time{}
-	}
-	date, _ := parseDate(bytes.TrimSpace(value[at+1:]))
-	return date
-}
-
-// readReceived makes features of the names of the servers that a message came
-// through.
+// readReceived makes features of the servers that a message came through.
 func (f *Featurizer) readReceived(value []byte) {
 	for _, word := range []string{"from ", "by "} {
 		i := bytes.Index(value, []byte(word))
@@ -159,8 +148,7 @@ func lastLabels(host []byte) []byte {
 	return host
 }
 
-// readDKIM makes a feature of the signing domain. That is a claim, which the server that
-// is believed may have verified.
+// readDKIM makes a feature of the signing domain, a claim that the believed server may vouch for.
 func (f *Featurizer) readDKIM(value []byte) {
 	for tag := range bytes.SplitSeq(value, []byte{';'}) {
 		if k, v, _ := bytes.Cut(bytes.TrimSpace(tag), []byte{'='}); string(k) == "d" && len(v) < 100 {
@@ -170,8 +158,8 @@ func (f *Featurizer) readDKIM(value []byte) {
 	}
 }
 
-// messageIDs returns what stands in angle brackets, or the one word with an "@"
-// where nothing does; at most maxReferences, the first and the last. "null" is none.
+// messageIDs returns what stands in angle brackets, or the one word with an "@"; at most
+// maxReferences, the first and the last.
 func (f *Featurizer) messageIDs(value []byte) []string {
 	if bytes.Contains(value, []byte("=?")) {
 		value = []byte(f.headerText(value))
@@ -233,13 +221,12 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// writtenWhereStored reports whether a header field, whose name is in lower case, is one that
-// hinged or a mail program writes into a message where it is stored. A message that arrives
-// has none of them. In one that was stored they tell what its reader did with it, so as
-// features they would give the label away to hinged eval and hinged bootstrap.
+// writtenWhereStored reports whether a field, its name in lower case, is one that hinged or a mail
+// program writes into a stored message. It tells what the reader did, so as a feature it would
+// give the label away to hinged eval and hinged bootstrap.
 //
-// Left out are fields that look alike but come with the mail, as its sender's program or
-// server wrote them: X-Gm-Message-State, X-KMail-QuotePrefix, X-Balsa-Fcc, X-Mutt-References.
+// Left out are fields that come with the mail: X-Gm-Message-State, X-KMail-QuotePrefix,
+// X-Balsa-Fcc, X-Mutt-References.
 func writtenWhereStored(name []byte) bool {
 	switch string(name) {
 	case
@@ -269,8 +256,7 @@ func writtenWhereStored(name []byte) bool {
 	return false
 }
 
-// keepsFlags reports whether a header field, whose name is in lower case, is one from which a
-// server reads the flags of a message in an mbox.
+// keepsFlags reports whether servers read the flags of a message in an mbox from a field.
 func keepsFlags(name []byte) bool {
 	switch string(name) {
 	case "status", "x-status", "x-keywords", "x-imap", "x-imapbase":

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// headerText decodes a header value as mail programs do: encoded words (RFC 2047), also
-// such as break its rules, and bytes outside ASCII, which some programs leave there as
-// they are. Those are in the charset of the message if they are not UTF-8.
+// headerText decodes a header value: encoded words (RFC 2047), also such as break its rules, and
+// bytes outside ASCII, in the charset of the message if they are not UTF-8.
 func (f *Featurizer) headerText(value []byte) string {
 	words := bytes.Contains(value, []byte("=?"))
 	if !words && bytes.IndexByte(value, 0x1b) < 0 && isASCII(value) {
@@ -64,8 +63,8 @@ type codedWord struct {
 	size  int
 }
 
-// encodedWord reads the encoded word that s begins with. What is not encoded as it should
-// be stands for itself. A word without an end reaches to the next one or to the end of s.
+// encodedWord reads the encoded word that s begins with. One without an end reaches to the next
+// one or to the end of s. mime.WordDecoder gives up on either.
 func encodedWord(s []byte) (w codedWord) {
 	start := wordStart.FindSubmatch(s[:min(len(s), 90)])
 	if start == nil {
@@ -101,8 +100,7 @@ func encodedWord(s []byte) (w codedWord) {
 // wordStart is how an encoded word begins.
 var wordStart = regexp.MustCompile(`^=\?([^? =<>,]{0,76})\?([bBqQ])\?`)
 
-// escapeWithin reports whether s begins with an escape of the Q encoding and the word goes
-// on behind it.
+// escapeWithin reports whether s begins with an escape within a word in the Q encoding.
 func escapeWithin(s []byte) bool {
 	if len(s) < 3 || !isHex(s[1]) || !isHex(s[2]) {
 		return false

@@ -19,8 +19,8 @@ const (
 	maxCached = 1 << 20 // bytes of CSS
 )
 
-// htmlReader turns a document into the lines of text that a person sees (HTML 15, CSS 2.2):
-// mail programs run no scripts and load no pictures unasked.
+// htmlReader turns a document into the lines that a person sees (HTML 15, CSS 2.2), without scripts
+// and pictures.
 type htmlReader struct {
 	f       *Featurizer
 	out     []byte
@@ -43,9 +43,9 @@ type textSpan struct {
 	mark     lineMark
 }
 
-// readHTML returns the lines of a document that a person sees. Hosts that it links to become
-// features, and so does how much it hides. The lines hold until the next call. Any bytes will do. Time and memory are linear in them, within the limits
-// of htmltree.go and css.go; what is beyond is left out.
+// readHTML returns the lines of a document that a person sees, until the next call. The hosts that
+// it links to become features, and so does how much it hides. Time and memory are linear, within
+// the limits of htmltree.go and css.go; what is beyond is left out.
 func (f *Featurizer) readHTML(doc []byte) []textLine {
 	r := &f.words.html
 	*r = htmlReader{f: f, tree: r.tree, out: r.out[:0], lines: r.lines[:0], sheets: r.sheets[:0], matched: r.matched, url: r.url, limit: f.body.text}
@@ -281,9 +281,8 @@ func (r *htmlReader) word(run string, seen bool, mark lineMark) {
 // webPrefix is what web mail puts before ids and classes of mail that it shows.
 var webPrefix = regexp.MustCompile(`^(x_|ecx|m_-?\d+|yiv\d+|ydp[0-9a-f]{7,8})+`)
 
-// markOf says what the tag, id, class, name and style of an element tell of the text in it: that
-// somebody else wrote it, or that it is a signature. following: of the text behind it, too,
-// to the end of the document. A gmail_quote by itself says nothing: people answer within.
+// markOf says whether an element quotes or is a signature. following: so is all behind it. A
+// gmail_quote by itself says nothing: people answer within.
 func markOf(n *html.Node) (mark lineMark, following bool) {
 	quote := n.DataAtom == atom.Blockquote
 	for _, a := range n.Attr {

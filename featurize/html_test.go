@@ -5,7 +5,6 @@ package featurize
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 )
 
 func readHTMLOf(t testing.TB, doc string) *Message {
@@ -197,45 +195,6 @@ func TestSeedsOfFuzzHTMLAndCSSReachTheCode(t *testing.T) {
 		if parseCSS(seed, false).count+len(parseCSS(seed, true).declarations) == 0 && !strings.HasPrefix(seed, "@") {
 			t.Errorf("seed %q gives no rule", seed)
 		}
-	}
-}
-
-// tagOf gives the tag that the tokenizer gives, whatever the source of a tag looks like.
-func TestTagsAreThoseOfTheTokenizer(t *testing.T) {
-	docs := slices.Clone(htmlSeeds)
-	for _, tag := range []string{"p", "DIV", "Table", "bLocKquote", "nosuchtag", "a\x00b", "x-y", "\x00", "p\x00", "é", strings.Repeat("a", 40), "script", "TEXTAREA", "annotation-xml"} {
-		for _, end := range []string{">", "/>", " >", "\n>", "\r>", "\r\n>", "\t\f>", " class='x > y'>", "/ >", "/x>", "=1>", "<", ""} {
-			docs = append(docs, "<"+tag+end, "</"+tag+end, "x<"+tag+end+"y</"+tag+end+"z", "< "+tag+end, "</ "+tag+end, "<//"+tag+end, "</"+tag+"/>")
-		}
-	}
-	random, some := rand.New(rand.NewPCG(1, 2)), []string{"<", ">", "/", " ", "p", "DIV", "\x00", "=", "'", "a", "\n", "!", "?", "-"}
-	for range 20_000 {
-		doc := ""
-		for range 1 + random.IntN(12) {
-			doc += some[random.IntN(len(some))]
-		}
-		docs = append(docs, doc)
-	}
-	known := 0
-	for _, doc := range docs {
-		z := html.NewTokenizer(strings.NewReader(doc))
-		for token := z.Next(); token != html.ErrorToken; token = z.Next() {
-			if token != html.StartTagToken && token != html.EndTagToken && token != html.SelfClosingTagToken {
-				continue
-			}
-			raw := string(z.Raw())
-			name, _ := z.TagName()
-			want := atom.Lookup(name)
-			if got := tagOf([]byte(raw)); got != want {
-				t.Fatalf("%q: tag %q is %v, want %v", doc, raw, got, want)
-			}
-			if want != 0 {
-				known++
-			}
-		}
-	}
-	if known < 400 {
-		t.Errorf("only %d tags were known", known)
 	}
 }
 

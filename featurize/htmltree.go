@@ -57,18 +57,17 @@ var tagTraits = func() map[atom.Atom]int {
 	return traits
 }()
 
-// implied has what tags end that stand open when one of theirs begins, in what they lie in:
-// end tags that may be left out (HTML 13.1.2.4).
+// implied has the tags that a tag ends if they are open: end tags may be left out (HTML 13.1.2.4).
 var implied = map[atom.Atom][]atom.Atom{
 	atom.Li: {atom.Li}, atom.Dd: {atom.Dd, atom.Dt}, atom.Dt: {atom.Dd, atom.Dt}, atom.Option: {atom.Option}, atom.Optgroup: {atom.Option, atom.Optgroup},
 	atom.Td: {atom.Td, atom.Th}, atom.Th: {atom.Td, atom.Th}, atom.Tr: {atom.Tr}, atom.Tbody: {atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr},
 	atom.Tfoot: {atom.Tbody, atom.Thead, atom.Tr}, atom.A: {atom.A},
 }
 
-// htmlTree builds the tree of a document as browsers do, where it makes a difference to what
-// is seen. It does not do all that html.Parse does, which took three fifths of the time of all
-// reading, half a second for a hostile megabyte, and refuses what is nested deeper than 512.
-// The memory of nodes is used again for the next document.
+// htmlTree builds the tree of a document as browsers do, where it makes a difference to what is
+// seen. html.Parse is not for hostile mail: 20 KB of paragraphs within 400 open <font> take it
+// 300 MB and 2.6 s (2 MB: 30 GB), and it refuses what is nested deeper than 512. It also takes
+// twice as long. The memory of nodes is used again for the next document.
 type htmlTree struct {
 	chunks [][]html.Node
 	used   int // nodes
@@ -126,9 +125,10 @@ func (t *htmlTree) parse(f *Featurizer, doc []byte) *html.Node {
 			t.keep(&n.Data, text)
 			t.append(n)
 		case html.StartTagToken, html.SelfClosingTagToken:
-			t.start(z, tagOf(z.Raw()), token == html.SelfClosingTagToken)
+			t.start(z, token == html.SelfClosingTagToken)
 		case html.EndTagToken:
-			t.end(z, tagOf(z.Raw()))
+			name, _ := z.TagName()
+			t.end(name)
 		}
 		if t.used > maxHTMLNodes {
 			f.defect("HTML too long")
@@ -166,7 +166,9 @@ func (t *htmlTree) push(n *html.Node, traits int) {
 	t.open = append(t.open, openElement{n, traits})
 }
 
-func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
+func (t *htmlTree) start(z *html.Tokenizer, selfClosing bool) {
+	name, _ := z.TagName()
+	tag := atom.Lookup(name) // 0 for a name that HTML doesn't know
 	traits := tagTraits[tag]
 	if traits&closesP != 0 {
 		t.close(atom.P, closesP, "", isScope)
@@ -186,7 +188,6 @@ func (t *htmlTree) start(z *html.Tokenizer, tag atom.Atom, selfClosing bool) {
 	default:
 		n = t.node(html.ElementNode, tag)
 		if tag == 0 {
-			name, _ := z.TagName()
 			n.Data = string(name)
 		}
 	}
@@ -229,10 +230,9 @@ func (t *htmlTree) attributes(z *html.Tokenizer, n *html.Node) {
 	n.Attr = t.attrs[from:len(t.attrs):len(t.attrs)]
 }
 
-// plainAttributes appends the attributes of a tag in the form in which nearly all are written:
-// name="value", without references. If any has another form, ok is false and the Tokenizer has
-// to read them, which takes memory for each name and value and three times as long. A test and
-// a fuzz target hold it against the Tokenizer.
+// plainAttributes appends the attributes of a tag if all have the usual form, name="value" without
+// references. Others the Tokenizer reads, which takes memory for each name and value. A fuzz
+// target holds it against the Tokenizer.
 func (t *htmlTree) plainAttributes(source []byte) (ok bool) {
 	if bytes.IndexByte(source, '&') >= 0 || bytes.IndexByte(source, '\r') >= 0 || bytes.IndexByte(source, 0) >= 0 {
 		return false
@@ -274,21 +274,19 @@ func (t *htmlTree) plainAttributes(source []byte) (ok bool) {
 	return false
 }
 
-func (t *htmlTree) end(z *html.Tokenizer, tag atom.Atom) {
-	switch tag {
+func (t *htmlTree) end(name []byte) {
+	switch tag := atom.Lookup(name); tag {
 	case atom.Br:
 		t.append(t.node(html.ElementNode, atom.Br))
 	case atom.Html, atom.Body, atom.Head:
 	case 0:
-		name, _ := z.TagName()
 		t.close(0, 0, string(name), isScope)
 	default:
 		t.close(tag, tagTraits[tag], "", isScope)
 	}
 }
 
-// find returns where the innermost open element of a tag, which has these traits, is; -1 if
-// there is none within those of the barriers.
+// find returns where the innermost open element of a tag is; -1: none within the barriers.
 func (t *htmlTree) find(tag atom.Atom, traits int, name string, barriers int) int {
 	if traits&isPart != 0 {
 		barriers = isTable
@@ -307,8 +305,8 @@ func (t *htmlTree) find(tag atom.Atom, traits int, name string, barriers int) in
 	return -1
 }
 
-// close ends an element. What was open in it and formats text goes on behind it, and if it
-// formats text itself, all does: <b><p></b>x is a paragraph, too.
+// close ends an element. What was open in it and formats text goes on behind it; all does if it
+// formats text itself: <b><p></b>x is a paragraph, too.
 func (t *htmlTree) close(tag atom.Atom, traits int, name string, barriers int) {
 	i := t.find(tag, traits, name, barriers)
 	if i < 0 {
@@ -327,24 +325,3 @@ func (t *htmlTree) close(tag atom.Atom, traits int, name string, barriers int) {
 		}
 	}
 }
-
-// tagOf returns the tag of a start tag or an end tag from its source, 0 if HTML knows none of
-// that name. Tokenizer.TagName would give the name, in memory of its own for each tag.
-func tagOf(source []byte) atom.Atom {
-	name := bytes.TrimPrefix(bytes.TrimPrefix(source, []byte("<")), []byte("/"))
-	var lower [longestTag]byte
-	for i, c := range name {
-		switch c {
-		case ' ', '\n', '\r', '\t', '\f', '/', '>':
-			return atom.Lookup(lower[:i])
-		}
-		if i == len(lower) {
-			return 0
-		}
-		lower[i] = lowerASCII[c]
-	}
-	return atom.Lookup(lower[:len(name)])
-}
-
-// longestTag is longer than the name of any tag.
-const longestTag = 32

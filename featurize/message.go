@@ -21,23 +21,19 @@ type Message struct {
 	Cc       []string
 	Subject  string    // decoded, on one line
 	Date     time.Time // of the Date field; zero when absent or unreadable
-	// Received is the date in the first Received field, which the last server that
-	// delivered the message wrote (RFC 5321, section 4.4); zero when absent or
-	// unreadable.
+	// Received is the date in the first Received field, which the last server wrote (RFC 5321,
+	// section 4.4); zero when absent or unreadable.
 	Received time.Time
 	// FromOwner: From names an address of the owner. That alone says nothing of who
 	// wrote the message; see Vouched.
 	FromOwner bool
-	// Vouched: the server that Options.AuthServID names found that the message comes
-	// from the domain of the one address in From.
+	// Vouched: Options.AuthServID found that it comes from the domain of the one From.
 	Vouched bool
 	// Doubtful: Options.AuthServID names a server, and it does not vouch for From.
 	Doubtful bool
-	// Stored: its header has fields in which an mbox keeps flags. A server that reads such a
-	// mailbox shows them as flags, whoever wrote them.
+	// Stored: its header has fields in which an mbox keeps flags, which servers believe.
 	Stored bool
-	// Personal: as far as the header tells, it was sent to the owner, who is in To, and to
-	// no crowd: it came through no list and in no bulk.
+	// Personal: the owner is in To, and it came through no list and in no bulk.
 	Personal bool
 	Guise    Guise
 	// Says is what it says, if the owner wrote it, of the messages that it Answers: those of

@@ -46,21 +46,14 @@ func (f *Featurizer) readBody(fields []field, body, debris []byte) {
 	}
 }
 
-// mediaType is a Content-Type field that was read.
+// mediaType is a Content-Type field that was read; most parts have one of a few.
 type mediaType struct {
 	name   string
 	params map[string]string // not to be changed
 }
 
-// Most parts have one of a few types, so those that were read last are kept.
-const (
-	mostTypes    = 64
-	longestTyped = 100 // bytes of a field; one with a boundary is longer, and hardly comes again
-)
-
-// contentType reads a Content-Type field as far as it can be read. Without one a part is of
-// the usual type, and with one that is not readable text/plain (RFC 2045, section 5.2).
-// params are not to be changed.
+// contentType reads Content-Type. A part without one is of the usual type, one whose type is
+// not readable text/plain (RFC 2045, section 5.2).
 func (f *Featurizer) contentType(fields []field, usual string) (name string, params map[string]string) {
 	value := get(fields, "content-type")
 	if len(value) == 0 {
@@ -75,9 +68,9 @@ func (f *Featurizer) contentType(fields []field, usual string) (name string, par
 	}
 	if !sound {
 		f.defect("Content-Type")
-	} else if len(value) <= longestTyped {
-		if f.types == nil || len(f.types) == mostTypes {
-			f.types = make(map[string]mediaType, mostTypes)
+	} else if len(value) <= 100 { // one with a boundary is longer, and hardly comes again
+		if len(f.types) == 64 {
+			clear(f.types)
 		}
 		f.types[string(value)] = mediaType{name, params}
 	}
@@ -107,8 +100,8 @@ func equalFold(name []byte, lower string) bool {
 	return true
 }
 
-// part is one entity of a message. It lies in a tree, whose places begin at 0; that of
-// the first part within and that of the next beside it are 0 where there is none.
+// part is one entity of a message, in a tree: first is the place of the first part within, next
+// that of the next beside it; 0: none.
 type part struct {
 	kind     string // media type
 	charset  string
@@ -125,8 +118,7 @@ type part struct {
 	rank     rank
 }
 
-// addPart adds an entity, and those within, to the tree and returns its place there.
-// usual is its type if it names none.
+// addPart adds an entity, and those within, to the tree. usual is its type if it names none.
 func (f *Featurizer) addPart(fields []field, body, debris []byte, usual string, depth int) int {
 	f.body.parts++
 	kind, params := f.contentType(fields, usual)
@@ -144,7 +136,7 @@ func (f *Featurizer) addPart(fields []field, body, debris []byte, usual string, 
 	}
 	found := false
 	switch {
-	case depth >= f.MaxDepth:
+	case depth >= maxDepth:
 		f.defect("nested too deep")
 	case boundary == "":
 		f.defect("multipart without boundary")
@@ -185,9 +177,8 @@ func (f *Featurizer) readDisposition(p *part, fields []field) {
 }
 
 // addParts cuts a multipart body at its boundaries (RFC 2046, section 5.1.1) and adds
-// the parts; false if there are none. It works on bytes that are all in memory, so that a
-// broken header in one part costs that part's header and not the parts behind it, and so
-// that nesting costs a search per level and not a reader per level.
+// the parts; false if there are none. A broken header costs one part's header and not the parts
+// behind it, as it would with go-message; nesting costs one search per level.
 func (f *Featurizer) addParts(at int, boundary string) bool {
 	body, depth, usual := f.body.tree[at].body, f.body.tree[at].depth, "text/plain"
 	if f.body.tree[at].kind == "multipart/digest" {
@@ -233,8 +224,7 @@ func (f *Featurizer) addParts(at int, boundary string) bool {
 	return start >= 0 || d.closes
 }
 
-// guessBoundary returns the boundary of a body whose own is not known: what the first line
-// that begins with dashes says, if a header follows it; "" if there is none.
+// guessBoundary returns what the first line that begins with dashes says, if a header follows.
 func (f *Featurizer) guessBoundary(body []byte) string {
 	if f.body.scanned += len(body); f.body.scanned > 4*f.MaxBytes {
 		return ""
@@ -268,7 +258,7 @@ func (f *Featurizer) nextDelimiter(body, mark []byte, at int) delimiter {
 		}
 		f.body.scanned += i + len(mark)
 		// Hostile nesting can make every level search the whole body again.
-		if f.body.scanned > 4*f.MaxBytes || f.body.parts >= f.MaxParts {
+		if f.body.scanned > 4*f.MaxBytes || f.body.parts >= maxParts {
 			f.defect("too many parts")
 			return delimiter{closes: true}
 		}
@@ -286,8 +276,7 @@ func (f *Featurizer) nextDelimiter(body, mark []byte, at int) delimiter {
 	}
 }
 
-// endBefore returns where the part before a delimiter at that place ends: the line
-// end before it is part of the delimiter.
+// endBefore returns where the part before a delimiter ends: its line end belongs to that.
 func endBefore(body []byte, at int) int {
 	if at > 0 {
 		at--

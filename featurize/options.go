@@ -27,23 +27,27 @@ type Options struct {
 	// Affine is the constant coordinate, on the scale of Shares. ≥ 0.
 	Affine float64 `cbor:"5,keyasint"`
 
-	// Limits, all > 0. What lies beyond is not read; the message is decided from
-	// what is before.
-	MaxBytes    int `cbor:"6,keyasint"`  // bytes of a message that are looked at
-	MaxHeader   int `cbor:"7,keyasint"`  // bytes of one header
-	MaxField    int `cbor:"8,keyasint"`  // bytes of one header field
-	MaxParts    int `cbor:"9,keyasint"`  // parts
-	MaxDepth    int `cbor:"10,keyasint"` // nested multiparts
-	MaxText     int `cbor:"11,keyasint"` // decoded bytes of text, over all parts
-	MaxFeatures int `cbor:"12,keyasint"` // features of header and text; about a hundred more describe the whole
-	MaxToken    int `cbor:"13,keyasint"` // bytes of one word; a longer one only counts as long
-
+	// MaxBytes is how many bytes of a message are looked at. > 0.
+	MaxBytes int `cbor:"6,keyasint"`
 	// Names keeps readable names beside the hashes. It changes no vector.
 	Names bool `cbor:"14,keyasint,omitempty"`
 	// Subaddress is what begins a subaddress of the owner (RFC 5233): with "+",
 	// me+shop@example.org is me@example.org. "": they have none.
 	Subaddress string `cbor:"15,keyasint,omitempty"`
 }
+
+// Limits on one message. What lies beyond is not read; the message is decided from what is
+// before.
+const (
+	maxHeader   = 256 << 10 // bytes of one header
+	maxField    = 64 << 10  // bytes of one header field
+	maxParts    = 1000
+	maxDepth    = 20        // nested multiparts
+	maxText     = 512 << 10 // decoded bytes of text, over all parts
+	maxFeatures = 20000     // of header and text; about a hundred more describe the whole
+	// MaxToken is in bytes of one word; a longer one only counts as long.
+	MaxToken = 40
+)
 
 // algorithm is part of every fingerprint. It goes up whenever a change of code
 // gives the same bytes another vector.
@@ -52,18 +56,11 @@ const algorithm = 5
 // DefaultOptions returns what measured best (docs/results.md), with names.
 func DefaultOptions() Options {
 	return Options{
-		Shares:      [groups]float64{Misc: 1, Social: 1, Subject: 0.8, Body: 1.2},
-		Affine:      0.3,
-		MaxBytes:    16 << 20,
-		MaxHeader:   256 << 10,
-		MaxField:    64 << 10,
-		MaxParts:    1000,
-		MaxDepth:    20,
-		MaxText:     512 << 10,
-		MaxFeatures: 20000,
-		MaxToken:    40,
-		Names:       true,
-		Subaddress:  "+",
+		Shares:     [groups]float64{Misc: 1, Social: 1, Subject: 0.8, Body: 1.2},
+		Affine:     0.3,
+		MaxBytes:   16 << 20,
+		Names:      true,
+		Subaddress: "+",
 	}
 }
 
@@ -79,16 +76,8 @@ func (o Options) Validate() error {
 	if !(o.Affine >= 0) || math.IsInf(sum, 0) || sum == 0 {
 		return fmt.Errorf("affine share is %v beside shares %v; it must be 0 or more, and one of them above 0", o.Affine, o.Shares)
 	}
-	for _, limit := range []struct {
-		name  string
-		value int
-	}{
-		{"bytes", o.MaxBytes}, {"header bytes", o.MaxHeader}, {"field bytes", o.MaxField}, {"parts", o.MaxParts},
-		{"depth", o.MaxDepth}, {"text bytes", o.MaxText}, {"features", o.MaxFeatures}, {"word bytes", o.MaxToken},
-	} {
-		if limit.value <= 0 {
-			return fmt.Errorf("limit on %s is %d; it must be above 0", limit.name, limit.value)
-		}
+	if o.MaxBytes <= 0 {
+		return fmt.Errorf("limit on bytes is %d; it must be above 0", o.MaxBytes)
 	}
 	return nil
 }
@@ -102,8 +91,7 @@ func (o Options) Fingerprint() string {
 	for _, share := range append(o.Shares[:], o.Affine) {
 		b.WriteString(" " + strconv.FormatFloat(share, 'g', -1, 64))
 	}
-	fmt.Fprintf(&b, " %d %d %d %d %d %d %d %d %q",
-		o.MaxBytes, o.MaxHeader, o.MaxField, o.MaxParts, o.MaxDepth, o.MaxText, o.MaxFeatures, o.MaxToken, o.Subaddress)
+	fmt.Fprintf(&b, " %d %q", o.MaxBytes, o.Subaddress)
 	sum := sha256.Sum256([]byte(b.String()))
 	return hex.EncodeToString(sum[:8])
 }

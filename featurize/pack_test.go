@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -122,39 +121,6 @@ func FuzzUnpack(f *testing.F) {
 		// Numbers may be written in more ways than one, so the bytes may differ.
 		if again, err := UnpackVector(nil, x.Pack()); err != nil || !slices.Equal(again, v) {
 			t.Errorf("packed again, the vector is another: %v", err)
-		}
-	})
-}
-
-// features385 is a vector of as many features as a message of linux-mtd has, spread
-// as hashes are.
-func features385() *Features {
-	rng := rand.New(rand.NewPCG(1, 1))
-	x := &Features{affine: 0.1, factors: [groups]float64{0.01, 0.01, 0.01, 0.01}}
-	for i := range 385 {
-		x.terms = append(x.terms, term{index: model.FoldIndex(rng.Uint64()), value: uint16(1 + i/300), group: Group(rng.IntN(int(groups)))})
-	}
-	sortTerms(x.terms)
-	return x
-}
-
-func BenchmarkPack(b *testing.B) {
-	x := features385()
-	data := x.Pack()
-	b.Run("pack", func(b *testing.B) {
-		for b.Loop() {
-			x.Pack()
-		}
-		b.ReportMetric(float64(len(data)), "bytes")
-		b.ReportMetric(float64(len(data)-42)/float64(x.Len()), "bytes/feature")
-	})
-	b.Run("unpack", func(b *testing.B) {
-		room := make(model.Vector, 0, 400)
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := UnpackVector(room[:0], data); err != nil {
-				b.Fatal(err)
-			}
 		}
 	})
 }

@@ -15,9 +15,8 @@ import (
 // maxParameters bounds the parameters of one field that breaks the rules.
 const maxParameters = 100
 
-// readParameters reads the value of a Content-Type or Content-Disposition field. It is
-// sound if nothing is wrong with it. Values with a charset (RFC 2231) are read here, since
-// the mime package drops those in most charsets.
+// readParameters reads the value of a Content-Type or Content-Disposition field, which is sound
+// if nothing is wrong with it. The mime package drops values in most charsets (RFC 2231).
 func readParameters(value string) (head string, params map[string]string, sound bool) {
 	head, params, err := mime.ParseMediaType(value)
 	if err != nil || strings.IndexByte(value, '*') >= 0 {
@@ -26,13 +25,11 @@ func readParameters(value string) (head string, params map[string]string, sound 
 	return head, params, err == nil
 }
 
-// looseParameters reads what it can of a value that breaks the rules: of parameters of one
-// name the first counts. Values stay in their charsets: those that are used are ASCII where
-// it matters.
+// looseParameters reads what it can of a value that breaks the rules; of parameters of one name
+// the first counts. Values stay in their charsets.
 //
 // QUIRK: "text/html; charset=a; charset=b", "multipart/mixed; boundary=----=_Part_1",
-// "application/pdf name=a.pdf" and the like: the type, a boundary and a charset may be right
-// where another parameter is not, or where quotes or a semicolon are missing.
+// "application/pdf name=a.pdf": the type, a boundary and a charset may be right nevertheless.
 func looseParameters(value string) (head string, params map[string]string) {
 	head, rest, _ := strings.Cut(value, ";")
 	if i := strings.IndexAny(head, " \t"); i > 0 && strings.IndexByte(head[i:], '=') > 0 {
@@ -74,9 +71,9 @@ func looseParameters(value string) (head string, params map[string]string) {
 	return strings.ToLower(strings.Trim(head, " \t\"<>,")), params
 }
 
-// cutParameter reads the first parameter of a list, its name in lower case; "" if it has
-// none. Since quotes stand unescaped in file names, a value in quotes ends at the one behind
-// which the parameter ends, or else at the first.
+// cutParameter reads the first parameter of a list, its name in lower case. Quotes stand
+// unescaped in file names: a value ends at the one behind which the parameter ends, or else at
+// the first.
 func cutParameter(list string) (name, value, rest string) {
 	end := strings.IndexAny(list, "=;")
 	switch {
@@ -118,8 +115,8 @@ func cutParameter(list string) (name, value, rest string) {
 // unescaper leaves the backslashes of a path.
 var unescaper = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 
-// extensionOf returns the end of a file name with its dot in lower case, "" if there is
-// none. The name may be a path, and end in dots and blanks, which Windows drops.
+// extensionOf returns the end of a file name with its dot in lower case. The name may be a path,
+// and end in dots and blanks, which Windows drops.
 func (f *Featurizer) extensionOf(name string) string {
 	if strings.Contains(name, "=?") { // against RFC 2047, section 5, but usual
 		name = f.headerText([]byte(name))

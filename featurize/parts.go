@@ -63,8 +63,7 @@ func (f *Featurizer) readPart(at int) {
 	}
 }
 
-// belongs reports whether a part is nothing by itself: a picture in a page, what an
-// encrypted message consists of, the second half of a file from a Macintosh.
+// belongs reports whether a part is nothing by itself, like a picture in a page.
 func belongs(whole, p *part) bool {
 	switch whole.kind {
 	case "multipart/related":
@@ -76,9 +75,8 @@ func belongs(whole, p *part) bool {
 	}
 }
 
-// readAlternative reads of several parts the one that a mail program shows (RFC 2046,
-// section 5.1.4): the HTML that shows text, else the plain text. Both of the same rank, it
-// is the last.
+// readAlternative reads the part that a mail program shows (RFC 2046, section 5.1.4): the last
+// HTML that shows text, else the last plain text.
 func (f *Featurizer) readAlternative(p *part) {
 	best, plain := 0, 0
 	for i := p.first; i != 0; i = f.body.tree[i].next {
@@ -161,8 +159,7 @@ func (f *Featurizer) readLeaf(at int, p *part) {
 	}
 }
 
-// isPatchFile reports whether a file is a patch in plain text, which says what the message
-// is about.
+// isPatchFile reports whether a file is a patch in plain text.
 func (f *Featurizer) isPatchFile(p *part) bool {
 	ext := f.extensionOf(p.name)
 	return textRanks[p.kind] == rankPlain && (p.kind != "text/plain" || ext == ".patch" || ext == ".diff")
@@ -191,7 +188,7 @@ var fileKinds = map[string]string{
 
 // readMessage reads a message within the message: somebody else's words.
 func (f *Featurizer) readMessage(p *part) {
-	if p.depth >= f.MaxDepth {
+	if p.depth >= maxDepth {
 		f.defect("nested too deep")
 		return
 	}
@@ -221,22 +218,21 @@ func (f *Featurizer) readInvitation(p *part) {
 	f.readCalendar(text[:min(len(text), f.body.text)])
 }
 
-// unpack undoes the transfer encoding of a part that has others within. The result is
-// valid until the next message; nil if too much was unpacked already.
+// unpack undoes the transfer encoding of a part that has others within; nil if too much was
+// unpacked already.
 func (f *Featurizer) unpack(p *part) []byte {
 	if p.encoding != "base64" && p.encoding != "quoted-printable" && p.encoding != "uuencode" {
 		return p.body
 	}
 	data := f.decodeTransfer(p.body, p.encoding)
-	if f.body.unpacked += len(data); f.body.unpacked > 12*f.MaxText {
+	if f.body.unpacked += len(data); f.body.unpacked > 12*maxText {
 		f.defect("text too long")
 		return nil
 	}
 	return bytes.Clone(data)
 }
 
-// textOf decodes a text, as far as it may still be read. The result is valid until the next
-// call.
+// textOf decodes a text, as far as it may still be read, until the next call.
 func (f *Featurizer) textOf(p *part) []byte {
 	if f.body.text <= 0 {
 		f.defect("text too long")
@@ -266,7 +262,6 @@ func (f *Featurizer) textOf(p *part) []byte {
 	return f.decode(text, p.charset, nil)
 }
 
-// showText reads the words of a text part.
 func (f *Featurizer) showText(p *part) { f.showDecoded(f.textOf(p), p.kind) }
 
 // showDecoded reads the words of a text in UTF-8 of some media type.

@@ -7,7 +7,7 @@ import (
 )
 
 // field is one header field: its name as written, its value unfolded and
-// trimmed. Both may lie in the raw message or in the featurizer's scratch.
+// trimmed. Both may lie in the raw message.
 type field struct {
 	name  []byte
 	value []byte
@@ -18,8 +18,7 @@ const (
 	blank     = " \t\r" // around a value
 )
 
-// stripEnvelope drops what a mailbox file or a careless exporter puts before the
-// header: a byte order mark, and the "From " line of an mbox.
+// stripEnvelope drops a byte order mark and the "From " line of an mbox.
 func stripEnvelope(raw []byte) []byte {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if bytes.HasPrefix(raw, []byte("From ")) || bytes.HasPrefix(raw, []byte(">From ")) {
@@ -47,8 +46,7 @@ func (f *Featurizer) key(raw []byte) (key [16]byte) {
 	return key
 }
 
-// cutLine returns the first line of text without its end (LF or CRLF), and what
-// follows.
+// cutLine returns the first line of text without its end (LF or CRLF), and what follows.
 func cutLine(text []byte) (line, rest []byte) {
 	end := bytes.IndexByte(text, '\n')
 	if end < 0 {
@@ -61,20 +59,11 @@ func cutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// split finds the header fields and the body of an entity (RFC 5322, section
-// 2.1), and takes what it can where the rules are broken:
-//
-//   - a line that is no field is dropped from the header and returned as debris,
-//     whose words still count;
-//   - where no blank line ends the header, the body begins at the first such
-//     line; where there is no field at all, everything is body;
-//   - fields beyond the limits are cut or left out.
-//
-// Blank lines before the first field are skipped in a message; in a part of one
-// (top is false) they are the end of an empty header.
-//
-// The fields are appended to fields[:0]; those and the debris are valid until the
-// next message.
+// split finds the header fields and the body of an entity (RFC 5322, section 2.1). Header
+// lines that are no fields are returned as debris, whose words still count. Where no blank line
+// ends the header, the body begins at the first such line; without any field, all is body.
+// Blank lines before the first field are skipped in a message; in a part of one (top is false)
+// they end an empty header. The fields are appended to fields[:0].
 func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, body, debris []byte) {
 	rest := raw
 	if top {
@@ -84,7 +73,6 @@ func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, bod
 		}
 	}
 	h := headerLines{fields: fields[:0], last: -1}
-	debris0 := len(f.debris)
 	for len(rest) > 0 {
 		line, next := cutLine(rest)
 		if len(line) > 0 {
@@ -96,7 +84,7 @@ func (f *Featurizer) split(raw []byte, fields []field, top bool) (_ []field, bod
 			f.defect("no header")
 			return h.fields, h.broken, nil
 		}
-		return h.fields, next, f.debris[debris0:]
+		return h.fields, next, h.debris
 	}
 	if h.broken == nil {
 		return h.fields, nil, nil
@@ -128,19 +116,20 @@ type headerLines struct {
 	used   int    // bytes
 	last   int    // the field that a continuation line continues; -1: none; -2: one that is not kept
 	broken []byte // the message from the first broken line on
+	debris []byte // broken lines
 }
 
 // takeLine reads one line of a header, with which rest begins.
 func (f *Featurizer) takeLine(h *headerLines, line, rest []byte) {
 	h.used += len(line) + 1
-	if h.used <= f.MaxHeader && line[0] != ' ' && line[0] != '\t' {
+	if h.used <= maxHeader && line[0] != ' ' && line[0] != '\t' {
 		f.takeField(h, line, rest)
 		return
 	}
 	switch {
-	case h.used > f.MaxHeader:
+	case h.used > maxHeader:
 		f.defect("header too long")
-		cut := len(line) - (h.used - f.MaxHeader)
+		cut := len(line) - (h.used - maxHeader)
 		if name, _ := cutField(line); h.last == -1 && name > 0 && cut > 0 {
 			name, colon := cutField(line[:cut])
 			h.fields = f.appendField(h.fields, line[:cut], name, colon)
@@ -172,7 +161,7 @@ func (f *Featurizer) takeField(h *headerLines, line, rest []byte) {
 // dropLine leaves a line that is no field out of the header.
 func (f *Featurizer) dropLine(h *headerLines, line, rest []byte) {
 	f.defect("header line without field name")
-	f.debris = append(append(f.debris, line...), '\n')
+	h.debris = append(append(h.debris, line...), '\n')
 	if h.broken == nil {
 		h.broken = rest
 	}
@@ -183,8 +172,7 @@ func firstLine(text []byte) []byte {
 	return line
 }
 
-// fieldsBefore keeps the fields that stand before at, a tail of raw: those are
-// the header of a message that has no blank line.
+// fieldsBefore keeps the fields that stand before at, a tail of raw.
 func fieldsBefore(fields []field, raw, at []byte) []field {
 	head := raw[:len(raw)-len(at)]
 	n := 0
@@ -199,13 +187,13 @@ func fieldsBefore(fields []field, raw, at []byte) []field {
 }
 
 // fieldName returns the length of the field name that line begins with, or 0.
-// White space before the colon is borne (RFC 5322, section 4.5).
 func fieldName(line []byte) int {
 	name, _ := cutField(line)
 	return name
 }
 
-// cutField returns what fieldName does and the place of the colon.
+// cutField returns what fieldName does and the place of the colon, before which there may be
+// white space (RFC 5322, section 4.5).
 func cutField(line []byte) (name, colon int) {
 	colon = bytes.IndexByte(line[:min(len(line), 200)], ':')
 	if colon <= 0 {
@@ -225,37 +213,28 @@ func cutField(line []byte) (name, colon int) {
 // appendField appends the field of a line, whose name and colon cutField has found.
 func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []field {
 	value := line[colon+1:]
-	if len(value) > f.MaxField {
+	if len(value) > maxField {
 		f.defect("header field too long")
-		value = value[:f.MaxField]
+		value = value[:maxField]
 	}
 	value = bytes.Trim(value, blank)
-	return append(fields, field{line[:n], value[:len(value):len(value)]})
+	return append(fields, field{line[:n], value[:len(value):len(value)]}) // fold must not write into the message
 }
 
-// fold appends a continuation line to a value, white space as one space. The
-// value moves to the featurizer's scratch with the first continuation and grows
-// there, since no other field can come between.
+// fold appends a continuation line to a value, white space as one space.
 func (f *Featurizer) fold(value, line []byte) []byte {
 	line = bytes.Trim(line, blank)
-	if len(value)+1+len(line) > f.MaxField {
+	if len(value)+1+len(line) > maxField {
 		f.defect("header field too long")
-		line = line[:max(0, f.MaxField-len(value)-1)]
+		line = line[:max(0, maxField-len(value)-1)]
 	}
 	if len(line) == 0 {
 		return value
 	}
-	if end := len(f.folded); end >= len(value) && len(value) > 0 && &f.folded[end-len(value)] == &value[0] {
-		f.folded = append(append(f.folded, ' '), line...)
-		return f.folded[end-len(value) : len(f.folded) : len(f.folded)]
-	}
-	start := len(f.folded)
-	f.folded = append(f.folded, value...)
 	if len(value) > 0 {
-		f.folded = append(f.folded, ' ')
+		value = append(value, ' ')
 	}
-	f.folded = append(f.folded, line...)
-	return f.folded[start:len(f.folded):len(f.folded)]
+	return append(value, line...)
 }
 
 // defect notes what was wrong with the message, once.

@@ -138,8 +138,7 @@ func (q *quoteReader) follows(i int) bool {
 	return len(q.at(i)) > 0 && isQuote(q.at(i))
 }
 
-// unmarked is the mark of the lines from i on, below an attribution: all are quoted if none is
-// marked so, or only below the next attribution.
+// unmarked is the mark of the lines below an attribution: quoted, unless quote marks tell.
 func (q *quoteReader) unmarked(i int) (mark lineMark) {
 	var last byte
 	for k, n := q.filled(i), 0; k < len(q.lines) && len(q.at(k)) > 0 && n < signatureLines; k, n = q.filled(k+1), n+1 {
@@ -171,7 +170,7 @@ func isQuote(line []byte) bool {
 	return false
 }
 
-// wrapped reports whether line i stands between lines with ">" because the one before wrapped.
+// wrapped reports whether line i is the end of a quoted line.
 func (q *quoteReader) wrapped(i int, text []byte) bool {
 	if i == 0 || i+1 == len(q.lines) || !bytes.HasPrefix(q.at(i-1), []byte(">")) || len(q.at(i+1)) == 0 || !q.follows(i+1) {
 		return false
@@ -192,8 +191,8 @@ func (q *quoteReader) starts(i int) bool {
 	return false
 }
 
-// quotation reports which lines say who is quoted, if an attribution ends with line i, or a
-// separator or a block of header lines begins there.
+// quotation returns the lines that say who is quoted: an attribution that ends with line i, or a
+// separator or header lines that begin there.
 func (q *quoteReader) quotation(i int, text []byte) (from, end int) {
 	original, forward, ends := q.separator(text)
 	if text[len(text)-1] >= 0x80 {
@@ -238,8 +237,8 @@ func (q *quoteReader) separator(text []byte) (original, forward, ends bool) {
 	return hasWord(low, "original"), hasWord(low, "forward"), ends
 }
 
-// headers returns the end of the block of header lines that begins with line i, 0 if there is none.
-// Outlook and others put it above a quotation: who, when, to whom, about what.
+// headers returns the end of the header lines that begin with line i, as Outlook puts them above a
+// quotation: who, when, to whom, about what; 0: none.
 func (q *quoteReader) headers(i int) (end int) {
 	var seen byte
 	var address, patch bool
@@ -273,8 +272,7 @@ func (q *quoteReader) headers(i int) (end int) {
 // labelCutset is what markup and mail programs put around a label, marks of direction among them.
 const labelCutset = " \t*_;\u00a0\u200e\u200f\u202a\u202b\u202c"
 
-// labelled returns the classes of the labels in a line that begins with one. Markup can put
-// several on a line.
+// labelled returns the classes of the labels in a line that begins with one.
 func (q *quoteReader) labelled(line []byte) (classes byte) {
 	for size := 48; len(line) < 2000; size = len(line) {
 		head := line[:min(len(line), size)]
@@ -307,8 +305,7 @@ var (
 // clues are what the lines of an attribution have. bracket: the last one has ">".
 type clues struct{ wrote, address, date, clock, bracket bool }
 
-// complete adds the clues of one more line, in lower case, above those before, and reports
-// whether they make an attribution. dates: the line is the first with a date.
+// complete adds the clues of one more line above, in lower case; dates: it is the first with a date.
 func (c *clues) complete(low []byte, opening, colon bool) (complete, dates bool) {
 	dates = !c.date && dateIn.Match(low)
 	c.date, c.clock = c.date || dates, c.clock || timeIn.Match(low)
@@ -318,9 +315,9 @@ func (c *clues) complete(low []byte, opening, colon bool) (complete, dates bool)
 	return c.wrote && (c.address || c.date && (opening || c.clock) || opening && c.clock) || c.address && c.bracket && c.date && c.clock, dates
 }
 
-// attribution returns the line with which the attribution begins that ends with line i, -1 if
-// there is none: "On … wrote:" in many languages, or a date, a time and an address before a colon.
-// If a quotation follows, less will do.
+// attribution returns where the attribution begins that ends with line i, -1: nowhere. It is "On …
+// wrote:" in many languages, or a date, a time and an address before a colon. If a quotation
+// follows, less will do.
 func (q *quoteReader) attribution(i int, colon bool) (best int) {
 	has := clues{bracket: bytes.IndexByte(q.at(i), '>') >= 0}
 	best, weak, size := -1, -1, 0
@@ -360,8 +357,7 @@ func isRule(text []byte) bool {
 	return (len(text) >= 5 && (c == '-' || c == '=' || c == '*') || len(text) >= 2 && c == '_') && len(bytes.Trim(text, string(c)+" ")) == 0
 }
 
-// dashes reports whether a signature begins below line i, which is "--". Newsletters part their
-// sections in that way.
+// dashes reports whether a signature begins below line i, "--", which also parts newsletters.
 func (q *quoteReader) dashes(i int) bool {
 	loose, limit, n := !bytes.HasSuffix(q.lines[i].text, []byte{' '}), signatureLines, 0
 	if loose {
@@ -383,8 +379,7 @@ func (q *quoteReader) dashes(i int) bool {
 	return n <= limit && (!loose || !q.rules || q.footer(i+1))
 }
 
-// footer reports whether what a list puts below begins at line i. Newsletters say at the top,
-// too, why one receives them.
+// footer reports whether what a list puts below begins at line i.
 func (q *quoteReader) footer(i int) bool {
 	for k, n := q.filled(i), 0; k < len(q.lines) && !q.follows(k); k, n = q.filled(k+1), n+1 {
 		if n == looseLines {
@@ -426,8 +421,8 @@ func (q *quoteReader) boilerplate(i int) bool {
 	return footerOpenings.begin(text) || within("secret") && within("recipient")
 }
 
-// armour returns the end of the block at line i that is no text: what OpenPGP and PEM wrap
-// (RFC 9580, section 6), uuencoded files, base64. It returns i if there is none.
+// armour returns the end of the block at line i that is no text: OpenPGP and PEM (RFC 9580,
+// section 6), uuencoded files, base64; i: none.
 func (q *quoteReader) armour(i int, text []byte) int {
 	k := i + 1
 	switch {

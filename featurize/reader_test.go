@@ -116,13 +116,8 @@ func TestOneAddressIsTheSameHoweverItIsWritten(t *testing.T) {
 		{"ann@example.org.", "Ann@Example.ORG"},
 		{"ann@example.org", "ann+list@example.org"},
 	} {
-		o := DefaultOptions()
-		o.Owner = []string{c.owner}
-		f, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !f.ReadHeader([]byte("From: "+c.from+"\n\n")).FromOwner || !o.Owns(c.from) {
+		f := newFor(t, "", c.owner)
+		if !f.ReadHeader([]byte("From: "+c.from+"\n\n")).FromOwner || !f.Owns(c.from) {
 			t.Errorf("%s is not taken for %s", c.from, c.owner)
 		}
 		if once := CanonicalAddress(c.from); CanonicalAddress(once) != once {
@@ -147,9 +142,7 @@ func TestTheOwnerNamedTwiceIsAlone(t *testing.T) {
 		"ann@example.net\nCc: owner+lists@example.org, b@c": addressedCc,
 		"ann@example.net": addressedElsewhere,
 	} {
-		o := DefaultOptions()
-		o.Owner = []string{"owner@example.org"}
-		f, _ := New(o)
+		f := newFor(t, "", "owner@example.org")
 		if m := f.Read([]byte("To: " + to + "\n\nhi")); m.address != want {
 			t.Errorf("To %s: %v, want %v", to, m.address, want)
 		}
@@ -271,9 +264,7 @@ func TestTheBelievedServerIsKnownHoweverItIsWritten(t *testing.T) {
 		"an escape":      `"mx\.example.org" 1; dmarc=fail header.from=ann.example`,
 		"nothing found":  `MX.example.org; none`,
 	} {
-		o := DefaultOptions()
-		o.AuthServID = "mx.example.org"
-		f, _ := New(o)
+		f := newFor(t, "mx.example.org")
 		m := f.Read([]byte("Authentication-Results: " + field + "\nAuthentication-Results: mx.example.org; dmarc=pass header.from=ann.example\nFrom: a@ann.example\n\nhi"))
 		if m.Vouched {
 			t.Errorf("%s: the forged field below is believed", name)
@@ -285,9 +276,7 @@ func TestTheBelievedServerIsKnownHoweverItIsWritten(t *testing.T) {
 		"dkim=pass header.i=@ann.example":                           true,
 		"dkim=pass header.d=example header.i=@ann.example":          false,
 	} {
-		o := DefaultOptions()
-		o.AuthServID = "mx.example.org"
-		f, _ := New(o)
+		f := newFor(t, "mx.example.org")
 		if m := f.Read([]byte("Authentication-Results: mx.example.org; " + result + "\nFrom: a@ann.example\n\nhi")); m.Vouched != vouched {
 			t.Errorf("%s: vouched is %v", result, m.Vouched)
 		}

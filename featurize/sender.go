@@ -27,9 +27,8 @@ func (s sender) String() string {
 	return [...]string{"a person", "a machine", "bulk", "a list", "a program"}[s]
 }
 
-// senderOf reads the kind from the header. A list that people write to
-// says how to do that, or to join it (RFC 2369); who sends in bulk has but a way out (RFC
-// 8058), or names a campaign for complaints.
+// senderOf reads the kind from the header. A list says how to write to it or to join it (RFC 2369);
+// who sends in bulk has but a way out (RFC 8058), or names a campaign for complaints.
 func (f *Featurizer) senderOf(m *Message) sender {
 	var is [senderAutomatic + 1]bool
 	for _, fd := range f.fields {
@@ -69,8 +68,7 @@ var programFields = []string{
 	"x-pagerduty-", "x-trac-", "x-phabricator-", "x-freshdesk-", "x-auto-response-",
 }
 
-// machineAddress reports whether an address says that nobody reads what is sent there, or
-// that what comes from it is sent by a program.
+// machineAddress reports whether an address says that nobody reads there or a program sends.
 func machineAddress(address string) bool {
 	local, _, _ := cutAddress(address)
 	local = machineJoins.Replace(local)
@@ -170,8 +168,8 @@ func (g *Guise) see(blurred []byte) {
 	}
 }
 
-// blur returns the letters and digits of a name, those that look alike as one, doubled ones
-// once. The result is valid until the next call.
+// blur returns the letters and digits of a name, those that look alike as one, doubled ones once,
+// until the next call.
 func (f *Featurizer) blur(name string) []byte {
 	b, last := f.blurred[:0], rune(0)
 	for i, r := range name {
@@ -198,8 +196,7 @@ func (f *Featurizer) blur(name string) []byte {
 	return b
 }
 
-// dmarc returns whether a server wrote that the message is from the domain in From, and
-// whether one wrote that it is not.
+// dmarc returns whether servers wrote that the message is from the domain in From, and that not.
 func (f *Featurizer) dmarc(m *Message) (passed, failed bool) {
 	for _, fd := range f.fields {
 		if equalFold(fd.name, fieldResults) {

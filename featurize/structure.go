@@ -50,8 +50,8 @@ var magnitudes = func() (names [bits.UintSize]string) {
 	return names
 }()
 
-// readStructure makes features of what a message is: its shape, its place in the
-// thread, and whom it is addressed to.
+// readStructure makes features of the shape of a message, its place in the thread, and whom it is
+// addressed to.
 func (f *Featurizer) readStructure(m *Message) {
 	s := &f.structure
 	for _, c := range [...]struct {
@@ -72,10 +72,8 @@ func (f *Featurizer) readStructure(m *Message) {
 	f.readSocial(m)
 }
 
-// readSocial makes the features that tie the sender, the place in the thread and
-// the way of addressing together. A linear model can't find such pairs by itself:
-// that an answer from one person matters, and a patch from the same one does
-// not.
+// readSocial ties the sender, the place in the thread and the way of addressing together. A linear
+// model can't find such pairs: that one person's answers matter, but not the same one's patches.
 func (f *Featurizer) readSocial(m *Message) {
 	s := &f.structure
 	from := "nobody"

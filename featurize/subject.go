@@ -40,8 +40,7 @@ func (p place) String() string {
 	return [...]string{"start", "reply", "patch", "cover", "series", "patch reply"}[p]
 }
 
-// readSubject takes the subject apart: marks of answers and forwards, tags in square
-// brackets, and the rest. The first mark says which of the two the message is.
+// readSubject takes the subject apart. Its first mark says whether it answers or forwards.
 func (f *Featurizer) readSubject(m *Message) {
 	s := &f.structure
 	s.mark, s.rest = cutMarks(m.Subject, s.readTag)
@@ -49,8 +48,8 @@ func (f *Featurizer) readSubject(m *Message) {
 	f.words.text(f, m.Subject, &kindSubject)
 }
 
-// cutMarks takes the marks and the tags in square brackets off a subject, and returns the
-// first mark; 0 for none. It calls tag with each tag in lower case; nil is fine.
+// cutMarks takes marks and tags in square brackets off a subject, and returns the first mark; 0:
+// none. It calls tag, unless nil, with each tag in lower case.
 func cutMarks(subject string, tag func(string)) (outer byte, rest string) {
 	rest = strings.TrimSpace(subject)
 	for tagged := false; ; rest = strings.TrimSpace(rest) {
@@ -81,9 +80,8 @@ const (
 // longestMark is how many bytes of a subject may be such a mark, its colon included.
 const longestMark = 48
 
-// subjectMark reads the mark that a subject begins with, and returns what follows: "Re:",
-// also as "RE :", "Re[2]:", "Re^2:" and "Re：". A mark of one Latin letter has a blank and
-// no small letter behind it ("R: Offerta", not "r:a").
+// subjectMark reads the mark that a subject begins with: "Re:", also as "RE :", "Re[2]:", "Re^2:",
+// "Re：". Behind a mark of one letter are a blank and no small letter ("R: Offerta", not "r:a").
 func subjectMark(s string) (mark byte, rest string) {
 	head := s[:min(len(s), longestMark)]
 	at, size := strings.IndexByte(head, ':'), 1
@@ -134,28 +132,19 @@ var subjectMarks = func() map[string]byte {
 func (s *structure) readTag(tag string) {
 	for word := range strings.FieldsSeq(tag) {
 		number, total, found := strings.Cut(word, "/")
-		n, one := wholeNumber(number)
-		t, two := wholeNumber(total)
+		n, errN := strconv.Atoi(number)
+		t, errT := strconv.Atoi(total)
 		switch {
 		case strings.HasPrefix(word, "patch"):
 			s.isPatch = true
 		case word == "rfc" || word == "resend":
 			s.isPatch = true
-		case found && one && two && n >= 0 && t > 0 && t < 1000 && n <= t:
+		case found && errN == nil && errT == nil && n >= 0 && t > 0 && t < 1000 && n <= t:
 			s.number, s.total, s.isPatch = n, t, true
 		case len(word) > 1 && word[0] == 'v':
-			if v, ok := wholeNumber(word[1:]); ok && v > 0 && v < 100 {
+			if v, err := strconv.Atoi(word[1:]); err == nil && v > 0 && v < 100 {
 				s.version = v
 			}
 		}
 	}
-}
-
-// wholeNumber is strconv.Atoi, which makes an error of every word that is no number.
-func wholeNumber(word string) (n int, ok bool) {
-	if word == "" || word[len(word)-1] < '0' || word[len(word)-1] > '9' {
-		return 0, false
-	}
-	n, err := strconv.Atoi(word)
-	return n, err == nil
 }

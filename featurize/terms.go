@@ -24,10 +24,8 @@ type term struct {
 	group Group
 }
 
-// valueOf returns the value of a feature of that group and name: 1, or 2. Within its
-// group, what a patch touches says more than each word of the subject; whom a message is
-// sent to, and its shape together with its place, more than each other fact about sender
-// and thread (docs/results.md).
+// valueOf returns the value of a feature: 2 for what says more than others of its group, such as
+// what a patch touches (docs/results.md), else 1.
 func valueOf(g Group, name []byte) uint16 {
 	if g == Subject && bytes.HasPrefix(name, []byte("path:")) ||
 		g == Social && (bytes.HasPrefix(name, []byte("shape:")) || bytes.HasPrefix(name, []byte("to:"))) {
@@ -36,10 +34,9 @@ func valueOf(g Group, name []byte) uint16 {
 	return 1
 }
 
-// collector gathers the features of one message, each once. Its memory is
-// reused from message to message: the table of slots is cleared by counting up
-// the generation, not by writing to it. Each message begins with few slots, which stay
-// in the processor's nearest cache, and takes more of them as it needs them.
+// collector gathers the features of one message, each once. The table of slots is cleared by
+// counting up the generation. Each message begins with few of them, which stay in the nearest
+// cache.
 type collector struct {
 	slots      []slot // in use, a power of two of them
 	room       []slot // all that there are; slots is its beginning
@@ -137,18 +134,15 @@ func (c *collector) grow() {
 	}
 }
 
-// content returns a copy of what was gathered, by ascending index. It is sorted
-// here, where many goroutines read mail, and not by Freeze, which one goroutine
-// alone calls for an account.
+// content returns a copy of what was gathered, sorted here, where many goroutines read mail, and not
+// by Freeze, which one goroutine alone calls for an account.
 func (c *collector) content() Content {
 	return Content{terms: c.sorted(), names: string(c.names)}
 }
 
-// sorted returns a copy of the terms by ascending index. Indices are hashes, so their
-// high bits spread the terms evenly over as many buckets as there are terms, and what is
-// left to sort within a bucket is next to nothing. That takes a fifth of the time of
-// sorting by comparison (docs/results.md). Words that were chosen to meet in one bucket
-// cost no more than sorting by comparison does.
+// sorted returns a copy of the terms by ascending index. Indices are hashes, so their high bits
+// spread the terms evenly over as many buckets, in a fifth of the time of sorting by comparison
+// (docs/results.md); words chosen to meet in one bucket cost no more than that.
 func (c *collector) sorted() []term {
 	out := make([]term, len(c.terms))
 	low := max(0, model.IndexBits-bits.Len(uint(len(c.terms))))

@@ -47,23 +47,3 @@ func TestTermsAreSortedAsByComparison(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkSortTerms compares the two ways to sort the terms of a message of mail.
-func BenchmarkSortTerms(b *testing.B) {
-	var c collector
-	c.reset(400, false)
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 386 { // the mean on linux-mtd
-		c.terms = append(c.terms, term{index: model.FoldIndex(random.Uint64())})
-	}
-	b.Run("buckets", func(b *testing.B) {
-		for b.Loop() {
-			c.sorted()
-		}
-	})
-	b.Run("comparison", func(b *testing.B) {
-		for b.Loop() {
-			slices.SortFunc(slices.Clone(c.terms), func(a, b term) int { return cmp.Compare(a.index, b.index) })
-		}
-	})
-}

@@ -7,8 +7,7 @@ import (
 	"math"
 )
 
-// openingWords is how many words of the writer's own text count once more, as
-// its opening: people say first what they want.
+// openingWords is how many words of the own text count once more: people say first what they want.
 const openingWords = 40
 
 // textLine is one line of a text as it is shown, without its end.
@@ -28,8 +27,7 @@ const (
 	markNothing                   // no words: armour, rules
 )
 
-// readText makes features of decoded text, line by line. It distinguishes what the
-// writer wrote, what is quoted, and patches.
+// readText makes features of decoded text, line by line.
 func (f *Featurizer) readText(lines []textLine) {
 	f.quotes.read(lines, f.structure.isPatch)
 	f.structure.forward = f.structure.forward || f.quotes.forward && f.structure.mark != answerMark
@@ -100,8 +98,7 @@ func (f *Featurizer) readOwn(line []byte) {
 	f.words.line(f, line, &kindOwn)
 }
 
-// questions counts the question marks of a line, of any script. One with a letter right behind
-// is part of a link.
+// questions counts the question marks of any script. One before a letter is part of a link.
 func questions(line []byte) (n int) {
 	if bytes.IndexByte(line, '?') < 0 && isASCII(line) {
 		return 0
@@ -183,9 +180,8 @@ func isDiffstat(line []byte) bool {
 // maxFolders bounds how many folders above a file count.
 const maxFolders = 8
 
-// readPath makes features of the path of a file that a patch touches and of each
-// folder above it, once more with the place of the message: a patch to a file,
-// and talk about one, are different things.
+// readPath makes features of the path of a file that a patch touches and of the folders above it,
+// once more with the place of the message: a patch to a file is no talk about it.
 func (f *Featurizer) readPath(path []byte) {
 	if len(path) == 0 || len(path) > 200 || !isASCII(path) {
 		return

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// encodingOf returns the name of the transfer encoding; "" if there is none. It forgives
-// quotes, a comment, a parameter, and other ways to spell the names (RFC 2045, section 6).
+// encodingOf returns the name of the transfer encoding (RFC 2045, section 6); "" if there is none.
+// It forgives quotes, a comment, a parameter, and other spellings.
 func encodingOf(fields []field) string {
 	value := bytes.TrimSpace(get(fields, "content-transfer-encoding"))
 	for _, usual := range [...]string{"7bit", "8bit", "quoted-printable", "base64", "binary"} {
@@ -35,11 +35,10 @@ func encodingOf(fields []field) string {
 	return name
 }
 
-// looseEncoding takes out what stands in the name of an encoding or around it.
 var looseEncoding = strings.NewReplacer("-", "", "_", "", " ", "", "\t", "", `"`, "", "'", "", ".", "")
 
-// decodeTransfer undoes the transfer encoding. What is not readable is skipped, as RFC 2045
-// sections 6.7 and 6.8 advise. The result is valid until the next call.
+// decodeTransfer undoes the transfer encoding, until the next call. What is not readable is
+// skipped, as RFC 2045, sections 6.7 and 6.8, advise.
 func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
 	switch encoding {
 	case "", "7bit", "8bit", "binary":
@@ -51,7 +50,7 @@ func (f *Featurizer) decodeTransfer(body []byte, encoding string) []byte {
 	}
 	f.terms.add(Misc, "encoding:", encoding)
 	// Enough raw bytes for all the text that will be read, HTML included.
-	if limit := 12 * f.MaxText; len(body) > limit {
+	if limit := 12 * maxText; len(body) > limit {
 		body = body[:limit]
 		f.defect("text too long")
 	}
@@ -132,8 +131,8 @@ func (f *Featurizer) decodeUU(body []byte) {
 	}
 }
 
-// repairQuotedPrintable turns every "=" that begins no escape into an escaped
-// one, and control characters, at which the decoder stops, into spaces.
+// repairQuotedPrintable escapes every "=" that begins no escape, and blanks control characters,
+// at which the decoder stops.
 func repairQuotedPrintable(body []byte) []byte {
 	out := make([]byte, 0, len(body)+len(body)/16)
 	for i, c := range body {

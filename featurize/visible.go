@@ -56,8 +56,7 @@ var displays = func() map[atom.Atom]int {
 	return tags
 }()
 
-// style is what an element has from its ancestors and from its own rules. Numbers and colors
-// stand at their properties.
+// style is what an element has from its ancestors and its own rules, by property.
 type style struct {
 	n         [inheritedNumbers]float64
 	color     [propBack + 1]color // text on what lies behind it
@@ -122,8 +121,7 @@ func (b *box) apply(declarations []declaration, important bool) {
 	}
 }
 
-// attributes puts down what attributes say that are older than CSS, and what tags mean. It
-// reports whether there is any.
+// attributes puts down what tags and attributes older than CSS say, if anything.
 func (b *box) attributes(n *html.Node) (found bool) {
 	put := func(p property, number float64, c color, ok bool) {
 		if ok {
@@ -166,8 +164,7 @@ type match struct {
 	declarations []declaration
 }
 
-// cascade gathers the declarations of the rules that match n, and of its style attribute. It
-// reports whether there are any.
+// cascade gathers the declarations of the rules that match n and of its style attribute, if any.
 func (r *htmlReader) cascade(n *html.Node, style, class, id string) bool {
 	r.matched = r.matched[:0]
 	for i, s := range r.sheets {

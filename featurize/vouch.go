@@ -10,9 +10,8 @@ import (
 
 const fieldResults = "authentication-results"
 
-// authenticate reads what the server that is believed found out about the message, and
-// whether it vouches for From. A server writes its results above all that came with the
-// message (RFC 8601, section 5), so only the topmost field under its name counts.
+// authenticate reads what the believed server found out, and whether it vouches for From. It writes
+// above all that came with the message (RFC 8601, section 5): only its topmost field counts.
 func (f *Featurizer) authenticate() {
 	f.vouchedFrom = false
 	if f.AuthServID == "" {
@@ -37,8 +36,7 @@ func (f *Featurizer) authenticate() {
 	f.vouchedFrom = f.vouched(from)
 }
 
-// readAuthentication makes features of the results of the one server that is believed
-// (RFC 8601, section 5), and reports whether they are its; anybody can write the rest.
+// readAuthentication makes features of results, and reports whether the believed server wrote them.
 func (f *Featurizer) readAuthentication(value []byte) bool {
 	// A token or a quoted string, perhaps after a comment; a version may follow (section 2.2).
 	head, results, _ := strings.Cut(plainResults(string(value)), ";")
@@ -68,9 +66,8 @@ func (f *Featurizer) readResult(tokens []string) {
 	}
 }
 
-// said returns the prefix of features about what the sender says of itself: another one
-// if a server is believed and does not vouch for it. So who merely claims to be somebody
-// gets none of what was learnt of them.
+// said returns the prefix of features about what the sender says of itself: another one if the
+// believed server does not vouch for it, so that a claim gets nothing of what was learnt.
 func (f *Featurizer) said(prefix string, vouched bool) string {
 	if f.AuthServID == "" || vouched {
 		return prefix
@@ -78,8 +75,7 @@ func (f *Featurizer) said(prefix string, vouched bool) string {
 	return strings.TrimSuffix(prefix, ":") + "?:"
 }
 
-// voucher is a domain for which the believed server found that a message comes
-// from it: by DMARC, for that From alone, or by DKIM.
+// voucher is a domain from which a message comes: by DMARC, for that From alone, or by DKIM.
 type voucher struct {
 	domain string
 	dkim   bool
@@ -88,10 +84,9 @@ type voucher struct {
 // maxVouchers bounds what is kept of one message.
 const maxVouchers = 50
 
-// readVouchers notes what a result of the believed server (RFC 8601, section
-// 2.2) vouches for, given its properties: DMARC that passed for the domain in
-// From (header.from), and valid signatures by a domain (header.d, or
-// header.i alone, whose domain lies at or below that of header.d: RFC 6376, section 3.5).
+// readVouchers notes what a result vouches for (RFC 8601, section 2.2): DMARC that passed for the
+// domain in header.from, valid signatures by header.d, or by header.i alone, whose domain lies
+// at or below that of header.d (RFC 6376, section 3.5).
 func (f *Featurizer) readVouchers(method string, properties []string) {
 	signer := slices.ContainsFunc(properties, func(p string) bool { return strings.HasPrefix(p, "header.d=") })
 	for _, p := range properties {
@@ -116,10 +111,9 @@ func (f *Featurizer) readVouchers(method string, properties []string) {
 	}
 }
 
-// vouched reports whether the one address in From is vouched for. A signature
-// counts for its own domain and those below it. DMARC's relaxed alignment goes
-// further, but only with a list of which domains belong to whom; the server that
-// has one says so as dmarc=pass.
+// vouched reports whether the one address in From is vouched for. A signature counts for its domain
+// and those below. DMARC's relaxed alignment needs a list of domains; a server that has one says
+// dmarc=pass.
 func (f *Featurizer) vouched(from []string) bool {
 	if len(from) != 1 {
 		return false
@@ -139,9 +133,8 @@ func (f *Featurizer) vouchesFor(domain string) bool {
 	return false
 }
 
-// plainResults blanks what stands in parentheses (RFC 5322, section 3.2.2), takes quoted pairs
-// apart, and puts "_" for what would end a value or a result, or begin another property, in
-// quoted strings. What is not closed reaches to the end.
+// plainResults blanks comments (RFC 5322, section 3.2.2), takes quoted pairs apart, and puts "_" in
+// quoted strings for what would end a value or a result. What is not closed reaches to the end.
 func plainResults(s string) string {
 	out := make([]byte, 0, len(s))
 	depth, quoted := 0, false

@@ -34,9 +34,8 @@ var (
 	kindClaimedName = kind{"name?:", Social, false}
 )
 
-// WordNames returns the names of the features that the words of a text become behind a
-// prefix such as "subject:"; of a subject, neighbouring words as well. Behind "" they are the
-// words themselves.
+// WordNames returns the names of the features that the words of a text become behind a prefix,
+// such as "subject:", which has pairs of neighbours, too.
 func WordNames(prefix, text string) []string {
 	f, err := New(DefaultOptions())
 	if err != nil {
@@ -161,10 +160,9 @@ func init() {
 	}
 }
 
-// nextASCII returns the first word of text at or after from, as segment finds it
-// in plain ASCII; start == len(text) when there is none. It copies the word in lower case to
-// word, as far as there is room. A test and a fuzz target hold it against segment on the
-// same bytes.
+// nextASCII returns the first word of ASCII text at or after from, and copies it in lower case to
+// word, as far as there is room; start == len(text): none. It is four times as fast as segment,
+// against which a fuzz target holds it.
 func nextASCII(text []byte, from int, word []byte) (start, end int) {
 	for from < len(text) && wordASCII[text[from]] == 0 {
 		from++
@@ -205,15 +203,15 @@ func appendLower(to, text []byte) []byte {
 func (w *wordReader) ascii(f *Featurizer, line []byte, k *kind) {
 	// The name of the feature is put together while the word is looked for.
 	size := len(k.prefix)
-	name := slices.Grow(append(f.terms.name[:0], k.prefix...), f.MaxToken)
-	word := name[size : size+f.MaxToken]
+	name := slices.Grow(append(f.terms.name[:0], k.prefix...), MaxToken)
+	word := name[size : size+MaxToken]
 	for at := 0; ; {
 		start, end := nextASCII(line, at, word)
 		if start == len(line) || w.seen >= w.limit {
 			return
 		}
 		at = end
-		if end-start > f.MaxToken {
+		if end-start > MaxToken {
 			f.structure.long++
 			w.last = w.last[:0]
 			continue
@@ -239,11 +237,9 @@ func (w *wordReader) commit(f *Featurizer, k *kind) {
 	w.last = append(w.last[:0], w.word...)
 }
 
-// unicode makes features of the words of a line that is not plain ASCII: valid
-// UTF-8, compatibility forms folded (NFKC), characters that are not shown taken
-// out, then word breaks by segment. Scripts that segment does not cut into words
-// (Han, Hiragana, Thai …) give pairs of neighbouring characters; symbols, emoji
-// among them, stand for themselves.
+// unicode makes features of the words that segment finds in a line, in NFKC and without characters
+// that are not shown. Scripts without breaks (Han, Hiragana, Thai …) give pairs of neighbouring
+// characters; symbols and emoji stand for themselves.
 func (w *wordReader) unicode(f *Featurizer, line []byte, k *kind) {
 	w.normal = norm.NFKC.Append(w.normal[:0], w.visible(line)...)
 	w.lower = w.lower[:0]
@@ -269,8 +265,7 @@ func (w *wordReader) unicode(f *Featurizer, line []byte, k *kind) {
 	w.flush(f, k)
 }
 
-// visible returns line in valid UTF-8 without characters of no width, which are
-// used to break up words unseen.
+// visible returns line in valid UTF-8 without characters of no width, which break up words unseen.
 func (w *wordReader) visible(line []byte) []byte {
 	w.clean = w.clean[:0]
 	for len(line) > 0 {
@@ -295,7 +290,7 @@ func (w *wordReader) token(f *Featurizer, token []byte, class int, k *kind) {
 	switch {
 	case class == segment.Letter || class == segment.Number || class == segment.Kana || class == segment.Ideo && !single:
 		w.flush(f, k)
-		if len(token) > 2*f.MaxToken {
+		if len(token) > 2*MaxToken {
 			f.structure.long++
 			w.last = w.last[:0]
 			return
@@ -319,8 +314,7 @@ func (w *wordReader) token(f *Featurizer, token []byte, class int, k *kind) {
 	}
 }
 
-// flush makes features of the run of characters gathered: each with its
-// neighbour, or one alone.
+// flush makes features of the characters gathered: each with its neighbour, or one alone.
 func (w *wordReader) flush(f *Featurizer, k *kind) {
 	run := w.glyphs
 	w.glyphs = w.glyphs[:0]
@@ -349,8 +343,7 @@ func (f *Featurizer) readURL(url []byte) {
 	f.readHost(rest)
 }
 
-// readHost makes features of the host at the start of text: whole, and its last
-// two labels.
+// readHost makes features of the host at the start of text: whole, and its last two labels.
 func (f *Featurizer) readHost(text []byte) {
 	end := 0
 	for end < len(text) && end < 100 {

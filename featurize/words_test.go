@@ -163,8 +163,8 @@ func FuzzWords(f *testing.F) {
 		c := fz.terms.content()
 		for _, term := range c.terms {
 			name := c.names[term.start : term.start+uint32(term.size)]
-			if !strings.HasPrefix(name, "body:") || !utf8.ValidString(name) || len(name) > 5+3*fz.MaxToken {
-				t.Errorf("feature %q of %q: want body:, valid UTF-8, at most %d bytes", name, text, 5+3*fz.MaxToken)
+			if !strings.HasPrefix(name, "body:") || !utf8.ValidString(name) || len(name) > 5+3*MaxToken {
+				t.Errorf("feature %q of %q: want body:, valid UTF-8, at most %d bytes", name, text, 5+3*MaxToken)
 			}
 		}
 	})

@@ -15,8 +15,7 @@ func (s *wordSet) has(word uint64) bool { return s[word>>54]>>(word>>48&63)&1 !=
 
 func (s *wordSet) put(word uint64) { s[word>>54] |= 1 << (word >> 48 & 63) }
 
-// add takes the words of a line in; one more line is there with a word if it returns true.
-// A set that is nil looks for one word only.
+// add takes the words of a line in, if there are any. A set that is nil looks for one only.
 func (s *wordSet) add(line []byte) bool {
 	word, rest := cutWord(line)
 	found := word != 0
@@ -27,9 +26,8 @@ func (s *wordSet) add(line []byte) bool {
 	return found
 }
 
-// lacks reports whether a text says something else than the words of the set do: at least
-// three of its words, and a third of them, are others. Few words that speak of HTML say only
-// that there is something to see.
+// lacks reports whether at least three words of a text, and a third of them, are not in the set.
+// Few words that speak of HTML say only that there is something to see.
 func (s *wordSet) lacks(text []byte) bool {
 	const fewOthers, fewWords = 3, 40
 	var met wordSet
@@ -54,9 +52,8 @@ func (s *wordSet) lacks(text []byte) bool {
 	return others >= fewOthers && 3*others >= words
 }
 
-// cutWord returns the hash of the first word of a text and what follows it; 0 if there is no
-// word. A word is a run of letters and digits, but each character is one in scripts without
-// blanks between words. What a link leads to is none.
+// cutWord returns the hash of the first word of a text, 0: none, and what follows. A word is a run
+// of letters and digits, or one character in scripts without blanks, but no link.
 func cutWord(text []byte) (word uint64, rest []byte) {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
 	hash := uint64(offset)

@@ -36,10 +36,7 @@ func BenchmarkLearn(b *testing.B) {
 		learners[string(kind)] = func() func(Lesson) {
 			s := DefaultSpec()
 			s.Kind = kind
-			l, err := NewLinear(s, NewWeights(0))
-			if err != nil {
-				b.Fatal(err)
-			}
+			l := mustLearn(b, s, NewWeights(0))
 			return func(e Lesson) { l.Learn(e) }
 		}
 	}
@@ -48,25 +45,16 @@ func BenchmarkLearn(b *testing.B) {
 		for _, f := range lessons[0].Vector[1:6] {
 			list = append(list, Rule{Index: f.Index, Value: 0.5, Affine: 0.1, Label: Important})
 		}
-		rules, err := NewRules(list)
-		if err != nil {
-			b.Fatal(err)
-		}
+		rules := mustRules(b, list)
 		w := NewWeights(0)
-		l, err := NewLinear(DefaultSpec(), w)
-		if err != nil {
-			b.Fatal(err)
-		}
+		l := mustLearn(b, DefaultSpec(), w)
 		return func(e Lesson) {
 			l.Learn(e)
 			rules.Project(w)
 		}
 	}
 	learners["kernel"] = func() func(Lesson) {
-		l, err := NewKernel(KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: 2, Budget: 50})
-		if err != nil {
-			b.Fatal(err)
-		}
+		l := mustKernel(b, KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: 2, Budget: 50})
 		return func(e Lesson) { l.Learn(e) }
 	}
 	for name, begin := range learners {

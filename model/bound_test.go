@@ -177,10 +177,7 @@ func TestCeilingsThatAreReached(t *testing.T) {
 					spec := DefaultSpec()
 					spec.Kind, spec.Variant, spec.Margin = kind, variant, 0
 					spec.Aggressiveness = 1e3 / (scale * scale)
-					l, err := NewLinear(spec, NewWeights(0))
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := mustLearn(t, spec, NewWeights(0))
 					h := NewHindsight(spec, nil)
 					mistakes := uint64(0)
 					for range 4 { // the first time all are wrong, then none
@@ -206,10 +203,7 @@ func TestTheWeightedCeilingCountsTheLightestFirst(t *testing.T) {
 	for _, kind := range Kinds() {
 		spec := DefaultSpec()
 		spec.Kind, spec.Margin = kind, 0
-		l, err := NewLinear(spec, NewWeights(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := mustLearn(t, spec, NewWeights(0))
 		h, mistakes := NewHindsight(spec, nil), uint64(0)
 		for i := range 40 {
 			e := Lesson{Vector{{Index(10 + i%20), 1}}, Important, 1.0 / 3}
@@ -240,10 +234,7 @@ func TestWeightsThatAreTakenAwayRaiseTheCeiling(t *testing.T) {
 			h := NewHindsight(spec, nil)
 			for mistakes := range uint64(10) {
 				w := NewWeights(0)
-				l, err := NewLinear(spec, w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := mustLearn(t, spec, w)
 				e := Lesson{Vector{{5, 1}}, Important, 1}
 				h.Add(e)
 				if !l.Learn(e).Mistake {
@@ -315,49 +306,6 @@ func TestTheCeilingIsIncrementalAndDeterministic(t *testing.T) {
 	}
 	if often.Passes >= once.Passes {
 		t.Errorf("%d passes with the searches before, %d without: nothing was kept", often.Passes, once.Passes)
-	}
-}
-
-func BenchmarkCeiling(b *testing.B) {
-	rng := rand.New(rand.NewPCG(13, 13))
-	var lessons []Lesson
-	hidden := NewWeights(0)
-	for range 5000 {
-		x := Vector{{Affine, 0.3}}
-		for range 100 {
-			i := FoldIndex(rng.Uint64N(1+rng.Uint64N(400)) * 0x9E3779B97F4A7C15)
-			x = append(x, Feature{i, 0.09})
-			if hidden.Get(i) == 0 {
-				hidden.Set(i, rng.NormFloat64())
-			}
-		}
-		x.Sort()
-		e := Lesson{Label: Important, Weight: 1}
-		for i, f := range x {
-			if i == 0 || x[i-1].Index != f.Index {
-				e.Vector = append(e.Vector, f)
-			}
-		}
-		if hidden.Dot(e.Vector)+0.1*rng.NormFloat64() < 0 {
-			e.Label = Ordinary
-		}
-		lessons = append(lessons, e)
-	}
-	for _, kind := range Kinds() {
-		b.Run(string(kind), func(b *testing.B) {
-			spec := DefaultSpec()
-			spec.Kind = kind
-			for b.Loop() {
-				h := NewHindsight(spec, nil)
-				for _, e := range lessons {
-					h.Add(e)
-				}
-				c := h.Ceiling()
-				b.ReportMetric(float64(c.Passes), "passes")
-				b.ReportMetric(c.Gap/c.Bound, "gap")
-				b.ReportMetric(float64(c.Mistakes), "ceiling")
-			}
-		})
 	}
 }
 

@@ -4,15 +4,13 @@ package model
 
 import "math"
 
-// NewKernelHindsight returns a Hindsight of no lessons for a kernel learner of s that
-// stood as from does, which it copies; nil means from zero. s must be valid. u is
-// sought among the combinations of the lessons' φ(x) and w_s; R² is max K(x, x).
+// NewKernelHindsight returns a Hindsight of no lessons for a kernel learner of s that stood as from
+// does, which it copies; nil: from zero. u is sought among the combinations of the lessons' φ(x)
+// and w_s; R² is max K(x, x). Call Reached before Ceiling.
 //
-// Reached must be told before a Ceiling. Space is about 30 bytes a feature of every
-// lesson and up to 192 MiB for rows of the Gram matrix, of T numbers each; what does not fit
-// is computed anew whenever it is needed, which bounds the search: no more than
-// 5·10⁸ kernels are evaluated for one ceiling, and the gap tells how far that led.
-// Add takes T kernels.
+// Space is about 30 bytes a feature of every lesson and up to 192 MiB for rows of the Gram matrix;
+// what does not fit is computed whenever it is needed. No more than 5·10⁸ kernels are evaluated
+// for one ceiling; the gap tells how far that led.
 func NewKernelHindsight(s KernelSpec, from *KernelLearner) *Hindsight {
 	if err := s.Validate(); err != nil {
 		h := newHindsight(s.Spec, newPlain(nil))

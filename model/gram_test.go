@@ -12,10 +12,7 @@ import (
 // what looks back on it, and its mistakes since.
 func kernelPlay(t testing.TB, s KernelSpec, lessons []Lesson, before int) (h *Hindsight, mistakes uint64) {
 	t.Helper()
-	l, err := NewKernel(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := mustKernel(t, s)
 	for _, e := range lessons[:before] {
 		l.Learn(e)
 	}
@@ -194,10 +191,7 @@ func TestKernelCeilingsComeInPieces(t *testing.T) {
 	lessons := kernelStream(rng, 160)
 	once, _ := kernelPlay(t, s, lessons, 0)
 	once.Tally(DualTally{}, DualTally{})
-	l, err := NewKernel(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := mustKernel(t, s)
 	h, mistakes, then := NewKernelHindsight(s, nil), uint64(0), map[int]uint64{}
 	var c Ceiling
 	for n, e := range lessons {
@@ -280,10 +274,7 @@ func FuzzKernelCeiling(f *testing.F) {
 func TestAScoreComesApart(t *testing.T) {
 	for _, k := range kernels() {
 		rng := rand.New(rand.NewPCG(104, 104))
-		l, err := NewKernel(KernelSpec{Spec: DefaultSpec(), Kernel: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := mustKernel(t, KernelSpec{Spec: DefaultSpec(), Kernel: k})
 		w := NewWeights(0)
 		plain := mustLearn(t, DefaultSpec(), w)
 		for _, e := range kernelStream(rng, 120) {

@@ -23,6 +23,15 @@ func mustLearn(t testing.TB, s Spec, w *Weights) *Linear {
 	return l
 }
 
+func mustKernel(t testing.TB, s KernelSpec) *KernelLearner {
+	t.Helper()
+	l, err := NewKernel(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // point is a lesson in the plane, over the indices 10 and 11.
 func point(x, y float64, label Label) Lesson { return Lesson{Vector{{10, x}, {11, y}}, label, 1} }
 

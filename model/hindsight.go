@@ -7,10 +7,9 @@ import (
 	"math"
 )
 
-// Hindsight keeps the lessons that a learner was taught and looks for the u
-// that would have done best on all of them (those that were taken back aside), since every u gives a ceiling on
-// the learner's mistakes and the best the lowest (see Ceiling). It learns
-// nothing itself and changes no learner.
+// Hindsight keeps the lessons that a learner was taught and looks for the u that would have
+// done best on those that were not taken back, since every u gives a ceiling on the learner's
+// mistakes and the best the lowest (see Ceiling). It changes no learner.
 //
 // With c_t = Weight for perceptron and margin and C·Weight for
 // passive-aggressive, ℓ_t(u) = max(0, 1 − y_t·u·x_t) and w_s the weights at the
@@ -82,12 +81,11 @@ type row struct {
 	until int  // of a lesson that is gone: how many rows there were then
 }
 
-// short is the square of the norm below which a vector counts as zero in the
-// search; its loss is then counted as at least 1, as that of a zero vector is.
+// short is the square of the norm below which a vector counts as zero, with a loss of at least 1.
 const short = 0x1p-1000
 
-// NewHindsight returns a Hindsight of no lessons for a learner of s that started
-// from the given weights, which it copies; nil means from zero. s must be valid.
+// NewHindsight returns a Hindsight of no lessons for a learner of s that started from the given
+// weights, which it copies; nil: from zero.
 func NewHindsight(s Spec, from *Weights) *Hindsight {
 	return newHindsight(s, newPlain(from))
 }
@@ -115,16 +113,15 @@ func (h *Hindsight) Refuse(reason string) {
 	}
 }
 
-// Displace notes changes of w that are no step on a lesson, such as a projection or
-// decay. norm is the sum of their Euclidean norms.
+// Displace notes changes of w that are no step on a lesson. norm is the sum of their norms.
 func (h *Hindsight) Displace(norm float64) {
 	if h.measured(norm) {
 		h.displaced += norm
 	}
 }
 
-// GiveUp notes that weights of a linear learner were set to 0. norm is the sum of the
-// Euclidean norms of what was given up each time. It costs no more than Displace.
+// GiveUp notes that weights of a linear learner were set to 0. norm is the sum of the norms of what
+// was given up each time. It costs no more than Displace.
 func (h *Hindsight) GiveUp(norm float64) {
 	if h.measured(norm) {
 		h.given += norm
@@ -139,11 +136,9 @@ func (h *Hindsight) measured(norm float64) bool {
 	return true
 }
 
-// Tally notes what a passive-aggressive or dual learner's steps did to D, by its
-// tallies at the start (then) and now. The zero value is the tally of a learner that
-// has learnt nothing. The last call counts. Without a call, the ceiling of a
-// passive-aggressive learner holds but is higher; that of a dual learner holds only if
-// no lesson was taken back.
+// Tally notes what a passive-aggressive or dual learner's steps did to D, by its tallies at the
+// start and now. The last call counts. Without one, the ceiling of a passive-aggressive learner
+// is higher; that of a dual learner holds only if no lesson was taken back.
 func (h *Hindsight) Tally(then, now DualTally) {
 	spare, takenBack := now.Spare-then.Spare, now.TakenBack-then.TakenBack
 	missed, alarmed := now.Missed-then.Missed, now.Alarmed-then.Alarmed
@@ -161,10 +156,9 @@ func (h *Hindsight) Tally(then, now DualTally) {
 	h.summing = float64(float64(4*roundoff*(float64(now.Steps)+4)) * all)
 }
 
-// Window notes a lesson that was in the window of a dual learner at the start, with
-// its coefficient alpha ≥ 0 at that time, and returns its number for Remove. Its own
-// first step came before the start, so no mistake of it is counted. Call Window after
-// Obey and before the first Add; it does not keep the vector.
+// Window notes a lesson that was in the window of a dual learner at the start, with its coefficient
+// alpha ≥ 0 at that time, and returns its number for Remove. No mistake of it is counted. Call
+// it after Obey and before the first Add; it does not keep the vector.
 func (h *Hindsight) Window(e Lesson, alpha float64) int {
 	p, linear := h.space.(*plain)
 	switch {
@@ -197,9 +191,8 @@ func (h *Hindsight) Window(e Lesson, alpha float64) int {
 	return n
 }
 
-// Remove notes that the lesson with that number was taken back, so that u no longer
-// pays for it. It still counts among the lessons, since it may have been a mistake. -1
-// does nothing.
+// Remove notes that a lesson was taken back, so that u no longer pays for it. It still counts among
+// the lessons, since it may have been a mistake. -1 does nothing.
 func (h *Hindsight) Remove(n int) {
 	if h.reason != "" || n < 0 {
 		return
@@ -220,9 +213,8 @@ func (h *Hindsight) Remove(n int) {
 	}
 }
 
-// Reached notes that Σ |α|·√K(x, x) over the supports of a kernel learner was never
-// more than size (KernelTally.Reach), because the rounding of a score grows with it.
-// Without a call there is no ceiling for a kernel learner.
+// Reached notes that Σ |α|·√K(x, x) over the supports was never more than size (KernelTally.Reach),
+// with which the rounding of a score grows. A kernel learner has no ceiling without it.
 func (h *Hindsight) Reached(size float64) {
 	if !(size >= 0 && size <= math.MaxFloat64) {
 		h.Refuse(fmt.Sprintf("the coefficients add up to %v", size))
@@ -231,12 +223,9 @@ func (h *Hindsight) Reached(size float64) {
 	h.reach = max(h.reach, size)
 }
 
-// Obey says that the learner was kept to these rules from the start on (NewLinear).
-// Every ceiling then comes from a u that obeys them, and no projection takes w further
-// from such a u. Call it before the first Add.
-//
-// It holds for passive-aggressive learners over features. With the others Obey does
-// nothing; report their projections with Displace.
+// Obey says that a passive-aggressive learner over features was kept to these rules from the start.
+// Every ceiling then comes from a u that obeys them, from which no projection leads away. Call it
+// before the first Add. For other learners report projections with Displace.
 func (h *Hindsight) Obey(rules *Rules) {
 	p, linear := h.space.(*plain)
 	if !h.spec.Passive() || rules.Len() == 0 || !linear {
@@ -251,9 +240,8 @@ func (h *Hindsight) Obey(rules *Rules) {
 // Bytes returns about how much memory the lessons take.
 func (h *Hindsight) Bytes() int { return 56*len(h.rows) + 64*len(h.stages) + h.space.bytes() }
 
-// Add notes a lesson that the learner was taught, in any order, and returns its number
-// for Remove; -1 when there is no ceiling. It does not keep the vector. O(len(x))
-// expected time for vectors of few different values.
+// Add notes a lesson that the learner was taught, in any order, and returns its number for Remove;
+// -1 when there is no ceiling. It does not keep the vector.
 func (h *Hindsight) Add(e Lesson) int {
 	if h.reason != "" {
 		return -1
@@ -339,8 +327,7 @@ func (h *Hindsight) squared() bool {
 	return h.spec.Passive() && !h.spec.capped()
 }
 
-// pass climbs every variable once, in an order that is shuffled anew but the
-// same in every run.
+// pass climbs every variable once, shuffled anew but alike in every run.
 func (h *Hindsight) pass() {
 	h.least = 0
 	if share := h.space.indifferent(); share > 0 && h.kappa > 0 {
@@ -370,8 +357,7 @@ func (h *Hindsight) roll() uint64 {
 	return Mix(h.dice)
 }
 
-// dual returns the value of the dual at the variables as they are: no u makes
-// the problem's value lower, but for rounding.
+// dual returns the value of the dual: no u makes the problem's lower, but for rounding.
 func (h *Hindsight) dual() float64 {
 	total := 0.0
 	for i := range h.rows {

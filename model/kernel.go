@@ -57,17 +57,14 @@ func (s KernelSpec) Validate() error {
 	return nil
 }
 
-// KernelLearner is a learner whose w is a combination Σ α_s·φ(x_s) of examples, the
-// supports, φ being the map behind the kernel. It makes the updates of its Spec, with
-// K(x, x) as the squared norm; an example that is learnt again adds to its α. It is exact
-// until there are more supports than its budget: then the oldest is dropped, which moves w
-// by |α|·√K(x, x). All theorems about the linear learner hold with R² = max K(x, x), and
-// with the sum of these norms as D.
+// KernelLearner is a learner whose w is a combination Σ α_s·φ(x_s) of examples, the supports, φ
+// being the map behind the kernel. It makes the updates of its Spec, with K(x, x) as the squared
+// norm; an example that is learnt again adds to its α. Beyond the budget the oldest support is
+// dropped, which moves w by |α|·√K(x, x). All theorems about the linear learner hold with
+// R² = max K(x, x) and the sum of these norms as D.
 //
-// What it does next is a function of its supports, by slot, and its KernelTally: a learner
-// that was given those of another goes on as that one does, to the bit.
-//
-// Deterministic; not safe for concurrent use.
+// What it does next is a function of its supports, by slot, and its KernelTally, to the bit. Not
+// safe for concurrent use.
 type KernelLearner struct {
 	spec     KernelSpec
 	supports []support        // by slot
@@ -117,9 +114,8 @@ func newKernel(s KernelSpec) *KernelLearner {
 	}
 }
 
-// ResumeKernel builds a kernel learner that goes on from the supports, by slot, and the
-// tally of another, which must be of the same kernel. It shares the vectors, which nobody
-// may change. Supports beyond the budget go with the next step.
+// ResumeKernel builds a learner that goes on from the supports, by slot, and the tally of another
+// of the same kernel. It shares the vectors. Supports beyond the budget go with the next step.
 func ResumeKernel(s KernelSpec, supports map[int]Support, t KernelTally) (*KernelLearner, error) {
 	l, err := NewKernel(s)
 	if err != nil {
@@ -150,11 +146,8 @@ func ResumeKernel(s KernelSpec, supports map[int]Support, t KernelTally) (*Kerne
 	return l, nil
 }
 
-// Score returns w·φ(x) = Σ α_s·K(x_s, x). Supports that share no feature with x are not
-// looked at one by one: K(x_s, x) is 1 there, and Σ α_s is kept.
-//
-// O(n + f + common) time, n the supports, f the supports that each feature of x has,
-// added up over its rare features, and common n for each of its common ones.
+// Score returns w·φ(x) = Σ α_s·K(x_s, x). Where x_s shares no feature with x, K is 1, and Σ α_s is
+// kept. O(n + f) time, n the supports, f those of each rare feature of x and n for a common one.
 func (l *KernelLearner) Score(x Vector) float64 {
 	sum := l.constant
 	for i, d := range l.similar(unlifted(x)) {
@@ -186,8 +179,7 @@ func (l *KernelLearner) Learn(e Lesson) Update {
 	return u
 }
 
-// Step moves w by step·φ(x) and keeps to the budget, as Learn does once it knows the
-// step. It repeats lessons as they were learnt. step must not be 0.
+// Step moves w by step·φ(x), not 0, and keeps to the budget, as Learn does once it knows the step.
 func (l *KernelLearner) Step(x Vector, step float64) {
 	l.add(unlifted(x), step)
 	for l.spec.Budget > 0 && l.count > l.spec.Budget {
@@ -260,8 +252,8 @@ func (l *KernelLearner) weight(s *support) float64 {
 // touch notes that a slot has changed.
 func (l *KernelLearner) touch(slot int) { l.changed[slot] = struct{}{} }
 
-// refresh adds up anew what is kept of all supports, in the order of their slots, so
-// that it is the same however they came there. O(S) time.
+// refresh adds up what is kept of all supports in the order of their slots, so that it is the same
+// however they came there. O(S) time.
 func (l *KernelLearner) refresh() {
 	constant, size := 0.0, 0.0
 	for i := range l.supports {
@@ -288,8 +280,7 @@ func (l *KernelLearner) TakeDisplaced() float64 {
 // Tally returns what is kept beside the supports.
 func (l *KernelLearner) Tally() KernelTally { return l.tally }
 
-// Changed returns the slots whose support was added, removed or got another α since
-// the last call, in ascending order.
+// Changed returns the slots whose support has changed since the last call, in ascending order.
 func (l *KernelLearner) Changed() []int {
 	slots := slices.Sorted(maps.Keys(l.changed))
 	clear(l.changed)
@@ -304,8 +295,7 @@ func (l *KernelLearner) Slot(slot int) (Support, bool) {
 	return l.supports[slot].Support, true
 }
 
-// Supports returns the examples of the combination, in the order in which they first
-// joined it. The caller must not change the vectors.
+// Supports returns the supports, the oldest first. The caller must not change the vectors.
 func (l *KernelLearner) Supports() []Support {
 	out := make([]Support, 0, l.count)
 	for i := range l.supports {
@@ -334,13 +324,10 @@ func Mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Weigh takes a score apart by the features of x: it returns weights under which they
-// add up to Score(x), to rounding. What a support adds beyond the constant 1,
-// α·(K(x_s, x) − 1), is shared out among the features that it has in common with
-// x, each by its part of the dot product. The constant part falls to the affine
-// coordinate; where x has none it is rest, else rest is 0.
-//
-// O(S) time more than two scores.
+// Weigh takes a score apart: it returns weights under which the features of x add up to Score(x),
+// to rounding. What a support adds beyond the constant 1, α·(K(x_s, x) − 1), is shared out among
+// the features in common, each by its part of the dot product. The constant part falls to the
+// affine coordinate; where x has none it is rest, else rest is 0.
 func (l *KernelLearner) Weigh(x Vector) (w *Weights, rest float64) {
 	plain := unlifted(x)
 	pull := l.similar(plain)
@@ -362,11 +349,8 @@ func (l *KernelLearner) Weigh(x Vector) (w *Weights, rest float64) {
 	return w, 0
 }
 
-// Alone returns what each feature weighs by itself, without the others: the linear
-// part of the score, as K(x_s, x) = 1 + d·x_s·x + …. The affine coordinate has the
-// constant part. The caller owns the result.
-//
-// O(features of all supports) time.
+// Alone returns what each feature weighs without the others: the linear part of the score, as
+// K(x_s, x) = 1 + d·x_s·x + …. The affine coordinate has the constant part.
 func (l *KernelLearner) Alone() *Weights {
 	pull := make([]float64, len(l.supports))
 	for slot := range l.supports {

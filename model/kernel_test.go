@@ -56,10 +56,7 @@ func TestKernelLearnersAgainstTheLoop(t *testing.T) {
 			}
 			for _, budget := range []int{0, 80, 3} { // at 80 common features are columns
 				rng := rand.New(rand.NewPCG(90, uint64(variant)))
-				l, err := NewKernel(KernelSpec{Spec: spec, Kernel: kernel, Budget: budget})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := mustKernel(t, KernelSpec{Spec: spec, Kernel: kernel, Budget: budget})
 				var twin []Support
 				var seen []Vector
 				moved, displaced := 0.0, 0.0
@@ -128,10 +125,7 @@ func TestDegree1IsThePerceptronOnTheLiftedVector(t *testing.T) {
 	rng := rand.New(rand.NewPCG(91, 91))
 	for _, spec := range everySpec() {
 		for _, whole := range []bool{true, false} {
-			l, err := NewKernel(KernelSpec{Spec: spec, Kernel: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := mustKernel(t, KernelSpec{Spec: spec, Kernel: 1})
 			plain := mustLearn(t, spec, NewWeights(0))
 			exact := whole && !spec.Passive()
 			for n := range 300 {
@@ -165,10 +159,7 @@ func TestDegree2IsTheLearnerOverTheMap(t *testing.T) {
 		if round%2 == 1 {
 			ks.Budget = 12
 		}
-		l, err := NewKernel(ks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := mustKernel(t, ks)
 		plain, past := mustLearn(t, spec, NewWeights(0)), NewHindsight(spec, nil)
 		mistakes, radius := uint64(0), 0.0
 		for n := range 150 {
@@ -224,10 +215,7 @@ func TestKernelsAreWhatTheySay(t *testing.T) {
 func TestAKernelSeparatesWhatNoLineDoes(t *testing.T) {
 	xor := []Lesson{point(1, 1, Important), point(-1, -1, Important), point(1, -1, Ordinary), point(-1, 1, Ordinary)}
 	for _, k := range kernels()[1:] {
-		l, err := NewKernel(KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := mustKernel(t, KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: k})
 		wrong := 1
 		for pass := 0; wrong > 0 && pass < 100; pass++ {
 			wrong = 0
@@ -282,10 +270,7 @@ func kernelStream(rng *rand.Rand, n int) []Lesson {
 func TestAKernelLearnerResumes(t *testing.T) {
 	for _, kernel := range kernels() {
 		spec := KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: kernel, Budget: 40}
-		l, err := NewKernel(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := mustKernel(t, spec)
 		rng := rand.New(rand.NewPCG(99, 1))
 		kept, displaced := map[int]Support{}, 0.0
 		for n, e := range kernelStream(rng, 300) {
@@ -334,10 +319,7 @@ func TestAKernelLearnerResumes(t *testing.T) {
 func BenchmarkKernelScore(b *testing.B) {
 	for _, k := range []Kernel{2, 3} {
 		rng := rand.New(rand.NewPCG(94, 94))
-		l, err := NewKernel(KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: k})
-		if err != nil {
-			b.Fatal(err)
-		}
+		l := mustKernel(b, KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: k})
 		draw := func() Vector {
 			at := map[Index]float64{}
 			for len(at) < 400 {

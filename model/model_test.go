@@ -139,10 +139,7 @@ func TestLearnersAgainstTheirPrintedForm(t *testing.T) {
 	for _, spec := range everySpec() {
 		t.Run(fmt.Sprintf("%s zero %d variant %d", spec.Kind, spec.Zero, spec.Variant), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, uint64(spec.Zero)))
-			fast, err := NewLinear(spec, NewWeights(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fast := mustLearn(t, spec, NewWeights(0))
 			slow := &twinLearner{spec, map[Index]float64{}}
 			for n := range 3000 {
 				e := Lesson{Vector: randomVector(rng, 60, 12), Label: Label(2*rng.IntN(2) - 1), Weight: 0.5 + rng.Float64()}
@@ -170,10 +167,7 @@ func TestTheLossOfPA2StaysBelowItsBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	spec := DefaultSpec()
 	for range 200 {
-		l, err := NewLinear(spec, NewWeights(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := mustLearn(t, spec, NewWeights(0))
 		u := randomVector(rng, 20, 20)
 		var paid, due, r2 float64
 		for range 300 {

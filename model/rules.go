@@ -64,8 +64,7 @@ func (r *Rules) Len() int {
 	return len(r.list)
 }
 
-// Touched appends to x the features that Project may change, in no particular order,
-// with their values in the prototypes.
+// Touched appends to x the features that Project may change, with their values in the prototypes.
 func (r *Rules) Touched(x Vector) Vector {
 	if r.Len() == 0 {
 		return x
@@ -209,8 +208,8 @@ func (r *Rules) balance(b0 float64, own []float64, margin float64) float64 {
 	return top / bottom
 }
 
-// slip bounds how far, in norm, rounding may take a projection off the nearest
-// point, for weights of norm w: what b is off, and what all features follow it.
+// slip bounds how far, in norm, rounding may take a projection off the nearest point, for weights of
+// norm w: what b is off, and what all features follow it.
 func (r *Rules) slip(w float64) float64 {
 	n := float64(r.Len())
 	reach, follow := w, 1.0

@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// space is where the vectors of a Hindsight live: that of the features themselves, or
-// that of a kernel. g is Σ α_t·y_t·φ(x_t) over the lessons, w_s what the learner
-// started from.
+// space is where the vectors of a Hindsight live: that of the features, or of a kernel. g is
+// Σ α_t·y_t·φ(x_t) over the lessons, w_s what the learner started from.
 type space interface {
 	// add takes up the vector of the next lesson, which it does not keep, and returns
 	// ‖φ(x)‖².
@@ -40,8 +39,7 @@ type space interface {
 	bytes() int
 }
 
-// fixed is what fix says of u; but for rounding that the caller makes room for, as
-// with slack.
+// fixed is what fix says of u, but for rounding.
 type fixed struct {
 	size, distance float64 // ‖u‖² and ‖u − w_s‖²
 	toStart        float64 // w_s·u
@@ -63,9 +61,8 @@ type plain struct {
 	pins
 }
 
-// compact is one vector. Features of one value stand together, so that a dot product
-// takes one multiplication a value and not one a feature; the vectors made of mail
-// have a handful of values.
+// compact is one vector. Features of one value stand together, of which vectors of mail have a
+// handful, so that a dot product takes one multiplication for each value.
 type compact struct {
 	at   []uint32 // positions, those of the first run first
 	runs []run

@@ -8,12 +8,10 @@ import (
 	"slices"
 )
 
-// A theorem about every u is about every number of lessons, too: what a u is worth on the
-// first n of them bounds the mistakes on those. So the u that a search finds for all
-// lessons gives a ceiling at every earlier moment. What the theorem needs of such a
-// moment is which lessons counted then, and the sums of the learner's steps up to then;
-// everything else (R, D, what rounding may have cost) never falls from one lesson to the
-// next, so that its value for all lessons serves for fewer.
+// A theorem about every u is about every number of lessons, too: the u that a search finds for
+// all lessons gives a ceiling at every earlier moment. It needs to know which lessons counted
+// then, and the sums of the steps up to then; all else (R, D, what rounding may have cost) never
+// falls from one lesson to the next.
 
 // stage is a moment between two lessons.
 type stage struct {
@@ -30,10 +28,9 @@ type StageCeiling struct {
 	Mistakes uint64
 }
 
-// Stage asks for a ceiling on the mistakes in the lessons added so far, which later calls
-// of Ceiling find together with that of all lessons: see Stages. tallied says that Tally
-// was told the learner's sums right after the last of these lessons. Without, a ceiling
-// holds but is higher.
+// Stage asks for a ceiling on the mistakes in the lessons so far, which later calls of Ceiling find,
+// too: see Stages. tallied: Tally was told the sums right after the last of these lessons; without
+// them a ceiling is higher.
 func (h *Hindsight) Stage(tallied bool) {
 	if h.reason != "" || h.lessons == 0 {
 		return
@@ -64,9 +61,8 @@ func (h *Hindsight) DropStages(drop func(lessons int) bool) {
 	h.stages = slices.DeleteFunc(h.stages, func(s stage) bool { return drop(s.lessons) })
 }
 
-// retrace lowers the ceilings of the stages by what u = 0 and the u of the last search
-// are worth there, and c, that of all lessons, by what earlier searches found for stages.
-// O(stages · lessons) time.
+// retrace lowers the ceilings of the stages by what u = 0 and the u of the last search are worth
+// there, and c by what earlier searches found for stages. O(stages · lessons) time.
 func (h *Hindsight) retrace(c *Ceiling, a *allowance) {
 	if len(h.stages) == 0 || h.reason != "" {
 		return

@@ -93,10 +93,7 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 	t.Helper()
 	w := NewWeights(0)
 	rules.Project(w)
-	l, err := NewLinear(spec, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := mustLearn(t, spec, w)
 	var p played
 	var tally DualTally
 	h := NewHindsight(spec, nil)

@@ -16,8 +16,7 @@ import (
 // Get and Set take O(1) expected time. Memory is 16 bytes a slot, with between
 // 1.25 and 1.9 slots a weight. Not safe for concurrent use.
 type Weights struct {
-	// table has the slots; an index of 0 marks an empty one. Index and value stand side by
-	// side, so that a look-up waits for memory once and not twice.
+	// table has the slots; an index of 0 marks an empty one.
 	table []Feature
 	n     int
 	moves uint64 // how often keys that stay were moved to another slot; see Slots
@@ -146,20 +145,6 @@ func (w *Weights) Dot(x Vector) float64 {
 	return sum
 }
 
-// DotOver returns v·x, where v has the weights of w, and those of under for what w does not
-// hold. It is the Dot of those two put together.
-func (w *Weights) DotOver(under *Weights, x Vector) float64 {
-	sum := 0.0
-	for _, f := range x {
-		v, ok := w.Lookup(f.Index)
-		if !ok {
-			v = under.Get(f.Index)
-		}
-		sum += float64(v * f.Value)
-	}
-	return sum
-}
-
 // Add performs w ← w + a·x.
 func (w *Weights) Add(a float64, x Vector) {
 	for _, f := range x {
@@ -167,8 +152,7 @@ func (w *Weights) Add(a float64, x Vector) {
 	}
 }
 
-// Sorted returns the weights as a vector in ascending index order, zeros that
-// were set included. The caller owns the result. O(n) expected time.
+// Sorted returns the weights by ascending index, zeros that were set included. O(n) expected time.
 func (w *Weights) Sorted() Vector {
 	// Indices are hashes, so their first bits say nearly where each belongs: a weight or two
 	// begin alike. Where they are not, sorting takes longer.
@@ -199,9 +183,8 @@ func (w *Weights) Sorted() Vector {
 	return v
 }
 
-// Strongest returns the n greatest weights above zero, the greatest first, and the
-// n least below zero, the least first; equals by index. The caller owns the
-// results. O(len·n) time at worst, without sorting all.
+// Strongest returns the n greatest weights above zero, the greatest first, and the n least below,
+// the least first; equals by index.
 func (w *Weights) Strongest(n int) (above, below Vector) {
 	stronger := func(a, b Feature) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)), cmp.Compare(a.Index, b.Index))
@@ -226,9 +209,8 @@ func (w *Weights) Strongest(n int) (above, below Vector) {
 	return above, below
 }
 
-// Smallest returns the n weights of least magnitude, in ascending order of (magnitude,
-// index): those to give up when the table must shrink. The affine coordinate is never
-// among them. The caller owns the result.
+// Smallest returns the n weights of least magnitude, by (magnitude, index): those to give up when
+// the table must shrink. The affine coordinate is never among them.
 func (w *Weights) Smallest(n int) Vector {
 	if n <= 0 {
 		return nil
@@ -260,10 +242,9 @@ func (w *Weights) Smallest(n int) Vector {
 	return all[:min(n, len(all))]
 }
 
-// Slots are the positions of a vector's features in the table of some Weights, or those of
-// the empty slots where they would go. With them, a step that scores a vector and then moves
-// it looks each feature up only once; kept beside the vector, they save most look-ups of
-// later steps on it as well. The zero value is fine.
+// Slots are the positions of a vector's features in the table of some Weights, or of the empty slots
+// where they would go. Kept beside the vector, they save most look-ups of a step and of later
+// ones. The zero value is fine.
 type Slots struct {
 	of    *Weights
 	moves uint64 // of Weights, when all were found

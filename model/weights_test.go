@@ -76,29 +76,6 @@ func TestSlotsAgainstAMap(t *testing.T) {
 	}
 }
 
-func TestDotOverIsTheDotOfBothPutTogether(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
-		over, under, both := NewWeights(0), NewWeights(0), NewWeights(0)
-		var x Vector
-		for i := range Index(60) {
-			x = append(x, Feature{i + 1, rng.NormFloat64()})
-			v := rng.NormFloat64()
-			if rng.IntN(2) == 0 {
-				under.Set(i+1, v)
-				both.Set(i+1, v)
-			}
-			if v = float64(rng.IntN(3)); rng.IntN(2) == 0 { // a weight of 0 hides what is under it
-				over.Set(i+1, v)
-				both.Set(i+1, v)
-			}
-		}
-		if got, want := over.DotOver(under, x), both.Dot(x); got != want {
-			t.Fatalf("got %v, want %v", got, want)
-		}
-	}
-}
-
 // TestWhatIsGivenUpIsWhatSortingAllWouldGiveUp, whatever the weights and whatever came before:
 // equal magnitudes, zeros, numbers of all sizes, indices that are no hashes.
 func TestWhatIsGivenUpIsWhatSortingAllWouldGiveUp(t *testing.T) {
@@ -139,17 +116,6 @@ func TestWhatIsGivenUpIsWhatSortingAllWouldGiveUp(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// BenchmarkSmallest gives up a tenth of the weights of a year.
-func BenchmarkSmallest(b *testing.B) {
-	rng, w := rand.New(rand.NewPCG(1, 2)), NewWeights(1<<17)
-	for w.Len() < 1<<17 {
-		w.Set(FoldIndex(rng.Uint64()), rng.NormFloat64())
-	}
-	for b.Loop() {
-		w.Smallest(1 << 17 / 10)
 	}
 }
 

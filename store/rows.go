@@ -207,11 +207,9 @@ type Account struct {
 	Replayed   uint64          `cbor:"73,keyasint,omitempty"`
 	Dual       model.DualTally `cbor:"74,keyasint,omitzero"`
 	// Reading counts what the owner read, and what not. ReadRun are the messages
-	// that were read last, at once. Unknown counts the known messages about which the
-	// owner's silence said nothing.
+	// that were read last, at once.
 	Reading Reading `cbor:"76,keyasint,omitzero"`
 	ReadRun ReadRun `cbor:"77,keyasint,omitzero" digest:"-"`
-	Unknown uint64  `cbor:"78,keyasint,omitempty"`
 	// LastActive is when the owner was last seen to be active.
 	LastActive Moment `cbor:"75,keyasint,omitempty"`
 	// Anew counts how often learning began anew, for another kernel.

@@ -21,6 +21,7 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/prior"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -47,7 +48,7 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("account %s: %w", a.Name, err)
 		}
-		if warning := filter.Forgeable(pinnedRules(a.Rules), a.Featurize.AuthservID); warning != "" {
+		if warning := words.Forgeable(pinnedRules(a.Rules), a.Featurize.AuthservID); warning != "" {
 			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{

@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/dashboard"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/setup"
+	"github.com/hinged/hinged/internal/words"
 )
 
 // checkFlags are the flags of check.
@@ -94,7 +95,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		},
 		Rules: func(j *config.Judging) (string, error) {
 			rules := pinnedRules(j.Rules)
-			return filter.Forgeable(rules, j.Featurize.AuthservID), filter.ValidateRules(rules)
+			return words.Forgeable(rules, j.Featurize.AuthservID), filter.ValidateRules(rules)
 		},
 		Dashboard: func(ctx context.Context, d *config.Dashboard) error {
 			users, err := dashboardUsers(ctx, d)

@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -189,7 +190,7 @@ func report(f *filter.Filter) Report {
 	slices.SortFunc(rows, func(a, b store.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	r := Report{
 		Messages: len(rows), Judgement: desk.JudgementOf(f),
-		InShadow: f.Line().InShadow(), Marking: f.Status.Marking(), EndOfShadow: f.Status.EndOfShadow(),
+		InShadow: f.Line().InShadow(), Marking: words.Marking(f), EndOfShadow: words.EndOfShadow(f),
 	}
 	for _, name := range st.Boxes.Keys() {
 		box, _ := st.Boxes.Get(name)

@@ -3,7 +3,7 @@
 // Package ceiling compares the mistakes that an account's learner made with the most that
 // theory allows, from what the store keeps of its lessons:
 //
-//	State (committed) + lesson log ─▶ filter.Hindsight ─▶ Bound
+//	State (committed) + lesson log ─▶ evaluate.Hindsight ─▶ Bound
 //
 // The theorems are package model's business, and the search is evaluate's.
 package ceiling

@@ -28,7 +28,7 @@ type hindsight struct {
 	rewrites int
 	first    uint64 // lesson
 	next     uint64
-	lessons  *filter.Hindsight
+	lessons  *evaluate.Hindsight
 	// again learns the lessons once more, from the base: a score that comes out
 	// otherwise than it was logged would make a ceiling of these lessons one of
 	// another learner's. nil once weights of a linear learner were displaced, which the
@@ -90,7 +90,7 @@ func StateOf(f *filter.Filter, rewrites int) State {
 	rules, since := f.Explainer.Constraints()
 	return State{
 		opts: f.Options(), next: st.LessonNext(), moves: movesOf(&st.Account), account: st.Account, prior: f.Prior(),
-		ruleSet: f.Explainer.RuleSet(), rules: rules, since: since, rewrites: rewrites,
+		ruleSet: f.Learning().Rules(), rules: rules, since: since, rewrites: rewrites,
 	}
 }
 
@@ -146,7 +146,7 @@ func (h *hindsight) begin(p past, now State) error {
 	if !h.obeyed {
 		rules = nil
 	}
-	if h.lessons, err = filter.NewHindsight(now.opts, base, rules, vectors); err != nil {
+	if h.lessons, err = evaluate.NewHindsight(now.opts, base, rules, vectors); err != nil {
 		return err
 	}
 	h.linear, h.again = now.opts.Kernel == filter.Kernel{}, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -396,7 +397,7 @@ func (a *account) note(r *filter.Result) {
 	}
 	if r.Strangers > 0 && !a.strangers {
 		a.strangers = true // said once in a run
-		why := a.filter.Status.Strangers()
+		why := words.Strangers(a.filter)
 		a.notes = append(a.notes, func() { a.log.Warn("marks of others", "who", why) })
 	}
 	if n := r.Withdrawn; n > 0 {

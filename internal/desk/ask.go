@@ -158,7 +158,7 @@ func scoresOf(ctx context.Context, a Account, vectors *writer.Vectors, keys []st
 		err := a.Look(ctx, func(d *Desk) error {
 			for i, x := range xs {
 				if x != nil {
-					all = append(all, filter.Scored{Message: keys[i], Score: d.Filter.Explainer.ScoreOf(x)})
+					all = append(all, filter.Scored{Message: keys[i], Score: d.Filter.Learning().Score(x)})
 				}
 			}
 			return nil
@@ -176,7 +176,7 @@ func scoresOf(ctx context.Context, a Account, vectors *writer.Vectors, keys []st
 func QuestionOf(f *filter.Filter, k store.MessageKey, x *featurize.Features) Question {
 	m, _ := f.State().Messages.Get(string(k[:]))
 	gist := words.GistOf(x)
-	score := f.Explainer.Score(x)
+	score := f.Learning().Score(x.Vector())
 	why := words.ReasonsOf(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
 	out := Question{
 		For: words.Texts(why.For), Against: words.Texts(why.Against),

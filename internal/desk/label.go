@@ -249,7 +249,7 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 	if err != nil {
 		return l, err
 	}
-	if l.After = d.Filter.Explainer.Score(x); l.Result == LessonKnown {
+	if l.After = d.Filter.Learning().Score(x.Vector()); l.Result == LessonKnown {
 		l.Before = l.After
 	}
 	return l, nil

@@ -172,7 +172,7 @@ func (d *Desk) summariseLesson(l store.Lesson, x *featurize.Features) LessonSumm
 		gist := words.GistOf(x)
 		out.From, out.Subject = gist.From, gist.Subject
 		out.After += float64(l.Step * f.Explainer.SquaredNorm(x))
-		out.Now = f.Explainer.Score(x)
+		out.Now = f.Learning().Score(x.Vector())
 	}
 	return out
 }

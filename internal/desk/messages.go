@@ -191,7 +191,8 @@ var decidedOutcomes = []string{store.DecidedImportant.String(), store.DecidedUns
 func (d *Desk) messages(q *MessagesRequest, most int) (out Messages, found []listed, exact bool) {
 	f := d.Filter
 	out = Messages{Account: d.Account, Messages: []MessageSummary{}}
-	out.Threshold, out.UnsureFrom = f.Line().Cut()
+	cut := f.Line().Cut()
+	out.Threshold, out.UnsureFrom = cut.Threshold, cut.Low
 	named := namer(q.Search)
 	if len(q.Messages) > 0 {
 		named = oneOf(q.Messages)
@@ -315,7 +316,7 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 		out.From, out.Facts, out.Subject, out.name = gist.From, gist.Facts, gist.Subject, gist.Name
 		why := words.ReasonsOf(x, f.Explainer.Parts(x), f.People.Correspondence(m.Sender), false)
 		out.For, out.Against = words.Texts(why.For), words.Texts(why.Against)
-		out.Score = f.Explainer.Score(x)
+		out.Score = f.Learning().Score(x.Vector())
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -181,20 +182,20 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
 		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Explainer.Size().Weights, Supports: f.Explainer.Size().Supports,
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
-		Shadow: string(o.Shadow), Marking: f.Status.Marking(),
-		InShadow: f.Line().InShadow(), EndOfShadow: f.Status.EndOfShadow(), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: f.Status.Warnings(),
+		Shadow: string(o.Shadow), Marking: words.Marking(f),
+		InShadow: f.Line().InShadow(), EndOfShadow: words.EndOfShadow(f), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: words.Warnings(f),
 		LastArrival: TimeOf(acc.LastArrival), LastLesson: TimeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
 	}
-	s.Unknown = acc.Unknown
-	s.Reading.Tells, s.Reading.Words = f.People.Reading()
+	s.Unknown = uint64(c.Unknown)
+	s.Reading.Tells, s.Reading.Words = words.Reading(f)
 	s.Doing = doing(&s, f)
 	if s.InShadow {
 		s.NeedImportant = filter.FirstLabels
 		s.noteWould(f)
 	}
 	if (s.InShadow || !f.Line().Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
-		s.Questions = f.Messages.Questions(MostInvited, acc.Clock.Add(-AskDays*24*time.Hour))
+		s.Questions = min(MostInvited, len(f.Messages.Askable(acc.Clock.Add(-AskDays*24*time.Hour)).Messages))
 	}
 	s.Rules, s.RulesOfTopic = rulesOf(f)
 	for _, name := range st.Boxes.Keys() {

@@ -60,9 +60,9 @@ func (out *Questions) teach(ctx context.Context, a Account, vectors *writer.Vect
 	}
 	return a.Look(ctx, func(d *Desk) error {
 		out.Compared = len(pupils)
-		threshold, _ := d.Filter.Line().Cut()
+		threshold := d.Filter.Line().Cut().Threshold
 		for i := range pupils {
-			pupils[i].score = d.Filter.Explainer.ScoreOf(pupils[i].vector)
+			pupils[i].score = d.Filter.Learning().Score(pupils[i].vector)
 		}
 		for i := range out.Questions {
 			q := &out.Questions[i]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/filter/past"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 
@@ -64,6 +65,6 @@ func (d *Desk) unlearn(ctx context.Context, to time.Time, dry bool) (UnlearntLes
 	if out.Left = st.Important + st.Ordinary; dry {
 		out.Left -= uint64(r.Lessons)
 	}
-	out.Marking = d.Filter.Status.Marking()
+	out.Marking = words.Marking(d.Filter)
 	return out, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -199,7 +200,7 @@ func (s *site) conclude(o *outcome, l life, lived int) {
 		ever.Count(called, m.important, 1)
 	})
 	o.claimed, o.truly, o.ever = f.Status.Judgement().Decisions.Precision(), decided.Precision(), ever.Precision()
-	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), f.Status.Marking(), f.Status.Judgement(), decided, f.Status.Warnings())
+	s.t.Logf("marks %+v, precision %.3f, recall %.3f; %s; quality %+v, truly %+v; warnings %q", o.marks, o.marks.Precision(), o.marks.Recall(), words.Marking(f), f.Status.Judgement(), decided, words.Warnings(f))
 }
 
 // filter reads the account of a site that has stopped.

@@ -255,7 +255,7 @@ func TestFirstStart(t *testing.T) {
 		}
 		warm := s.begin(testOptions(), past)
 		if warm.filter.Line().InShadow() {
-			t.Errorf("seed %d: after the past: %s", seed, warm.filter.Status.Marking())
+			t.Errorf("seed %d: after the past: %+v", seed, warm.filter.Line().Standing())
 		}
 		c, w := cold.until(end), warm.until(end)
 		t.Logf("seed %d: first marks %+v; then without a past %+v, F1 %.3f; with one %+v, %.3f", seed, begun, c, c.F1(), w, w.F1())

@@ -328,7 +328,7 @@ type judge struct {
 	steady   steady
 	spending spending
 	// hindsight has every lesson learnt, and keep is told of each; nil is fine.
-	hindsight *filter.Hindsight
+	hindsight *Hindsight
 	keep      func(model.Lesson, Course)
 	judged    func(*filter.Decision)
 	kept      int
@@ -361,7 +361,7 @@ func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
 		return j, nil
 	}
 	rules, _ := f.Explainer.Constraints()
-	if j.hindsight, err = filter.NewHindsight(o, f.State(), rules, j.features); err != nil {
+	if j.hindsight, err = NewHindsight(o, f.State(), rules, j.features); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlay, err)
 	}
 	return j, nil

@@ -4,6 +4,9 @@ package filter
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
@@ -219,7 +222,6 @@ func (f *Arrivals) remember(e *Arrived, own bool, r *Result) error {
 // claimed takes m, which claimed to be the owner's, for the owner's own: it lies in the
 // folder of sent mail now. The caller puts m once more.
 func (f *Arrivals) claimed(e *Arrived, m *store.Message, r *Result) error {
-	f.Status.countJudged(m, -1)
 	m.Own, m.Claimed = true, false
 	f.st.Messages.Put(string(e.Meta.Key[:]), *m) // vindicate looks at it, too
 	return f.remember(e, true, r)
@@ -234,7 +236,6 @@ func (f *Arrivals) vindicate(own Meta) {
 	}
 	k := string(id.Message[:])
 	if m, ok := f.st.Messages.Get(k); ok && m.Claimed {
-		f.Status.countJudged(&m, -1)
 		m.Own, m.Claimed = true, false
 		f.st.Messages.Put(k, m)
 	}
@@ -273,18 +274,15 @@ func (f *Arrivals) decide(e *Arrived, m *store.Message, r *Result) error {
 	for _, t := range f.followers {
 		t.Decided(&d, r.Features, e.Meta.Vouched)
 	}
-	f.Status.countJudged(m, -1)
 	m.Outcome, m.Score, m.Threshold, m.Reason = d.Outcome, d.Score, d.Threshold, d.Reason
 	m.Probability = float32(d.Probability)
-	f.Status.countJudged(m, 1)
-	f.Status.pass(d.Outcome)
 	m.Above, m.Correspondent, m.Replayed = d.Above, d.Correspondent, a.Replayed
 	if d.Rule != nil {
 		m.Rule = d.Rule.index()
 	}
 	// About mail that may be the owner's own silence says nothing.
 	if f.Teacher.waits(m) {
-		f.Waits.waitForSilence(m, a.ActiveDays+1)
+		m.SilenceFrom = a.ActiveDays + 1
 		f.Waits.waiting.push(store.Moment(m.SilenceFrom), m.Seq, e.Meta.Key)
 		if f.opts.Provisional() {
 			m.Quiet = store.QuietHours
@@ -293,4 +291,47 @@ func (f *Arrivals) decide(e *Arrived, m *store.Message, r *Result) error {
 	}
 	r.Decision = &d
 	return nil
+}
+
+// trust is how far flags are the owner's word. Those that change before our eyes are. Those that a
+// message has when it is seen for the first time may be anybody's: a server reads them out of the
+// header of an mbox, and whoever may append to a mailbox gives them as they like.
+type trust uint8
+
+const (
+	trusted     trust = iota
+	perhapsOwns       // the owner may have set them while we were away
+	notTrusted
+)
+
+// justArrived is how long after its arrival a message may be seen for the first time without
+// its owner having had the time to look at it. It covers slow rounds of looks, and servers
+// whose clocks are wrong.
+const justArrived = 15 * time.Minute
+
+// trustOf returns whose word the flags are that an arrival comes with. known: another copy of the
+// message was seen before, with the flags that it came with.
+func (f *Arrivals) trustOf(e *Arrived, known bool) trust {
+	switch {
+	case slices.ContainsFunc(f.opts.Shared, func(name string) bool { return strings.EqualFold(name, e.Place.Mailbox) }):
+		return notTrusted
+	case known:
+		return trusted
+	case e.Meta.Stored, e.Seen != 0 && e.Seen <= e.At.Add(justArrived):
+		return notTrusted
+	case e.Backlog:
+		return trusted
+	}
+	return perhapsOwns
+}
+
+// weigh returns what is left of what flags say.
+func (t trust) weigh(what said) said {
+	switch {
+	case t == notTrusted:
+		return said{}
+	case t == perhapsOwns && what.label != 0:
+		what.source = store.SourceFound
+	}
+	return what
 }

@@ -5,11 +5,9 @@ package filter
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/store"
@@ -60,24 +58,14 @@ const spreadUntil = 20
 // whose labels would teach most; the best first.
 //
 // Once enough is learnt, those are the messages whose scores are nearest to the threshold:
-// uncertainty sampling (Lewis and Gale 1994, A sequential algorithm for training text
-// classifiers). Before that the threshold is a guess, scores near it say little, and what
-// is important is rare. Two of three questions are about the messages with the highest
-// scores then, which finds the first important ones soonest (relevance sampling, in the
-// same paper), and the third is about the one nearest to the threshold.
-//
-// No two questions are about one sender while there are others (diversity; Brinker 2003,
-// Incorporating diversity in active learning with support vector machines). Of equals the
-// newest is chosen, as its owner remembers it best.
-//
-// Measured with bench/mailbox, three answers a day about mail of 28 days, without a prior:
-// F1 of the one who only reads was .700 and .709 after a past of 30 and 130 messages, with
-// doubt alone .686 and .624 (twenty lives). No better were: to ask first about whoever
-// sends most (information density; Settles and Craven 2008), and to ask last about senders
-// of whose mail the owner has said something (mean of four persons .614, .652 and .689 after
-// 0, 30 and 130, against .621, .658 and .706; ten lives).
+// uncertainty sampling (Lewis and Gale 1994, A sequential algorithm for training text classifiers).
+// Before that the threshold is a guess and what is important is rare: two of three questions are
+// about the highest scores (relevance sampling, in the same paper). No two questions are about one
+// sender while there are others (diversity; Brinker 2003, Incorporating diversity in active learning
+// with support vector machines). Of equals the newest is chosen. Over twenty lives of bench/mailbox
+// F1 was .700 and .709 after a past of 30 and 130 messages, with doubt alone .686 and .624.
 func (f *Messages) Choose(n int, messages []Scored) []store.MessageKey {
-	threshold := f.line.fitted().Threshold
+	threshold := f.line.Cut().Threshold
 	all := make([]candidate, len(messages))
 	for i, s := range messages {
 		m, _ := f.st.Messages.Get(string(s.Message[:]))
@@ -170,29 +158,4 @@ func isWord(s store.Source) bool { return !store.SourceForwarded.Outranks(s) }
 func (f *Messages) SpokenOf(k store.MessageKey) bool {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	return !ok || spokenOf(&m)
-}
-
-// Questions returns how many messages that arrived at since or later are Askable, and no
-// more than most.
-func (f *Messages) Questions(most int, since store.Moment) (n int) {
-	var q Questions
-	for _, m := range f.Newest() {
-		if n == most || m.Arrived < since {
-			break
-		}
-		if q.count(&m) {
-			n++
-		}
-	}
-	return n
-}
-
-// Features returns the frozen features of a message, which the caller must not
-// change.
-func (f *Explainer) Features(k store.MessageKey) (*featurize.Features, error) {
-	x, err := f.vectors.Features(k)
-	if err != nil {
-		return nil, fmt.Errorf("message %x: %w", k[:4], err)
-	}
-	return x, nil
 }

@@ -91,7 +91,7 @@ func budgetStream(t *testing.T, n int, share, positive float64, score func(i, n 
 	marked := make([]int, n+1)
 	for i := range n {
 		s := score(i, n, rng.Float64() < positive, rng.NormFloat64())
-		outcome := f.fitted().outcome(s)
+		outcome := f.Cut().outcome(s)
 		f.noteScore(s, outcome)
 		marked[i+1] = marked[i]
 		if outcome == store.DecidedImportant {

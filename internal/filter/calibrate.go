@@ -33,8 +33,6 @@ const (
 	// nothing: on linux-mips ten marks of which three were right passed for .45, within chance.
 	fewMarks    = 10
 	leastRecall = 0.2
-	// betterBy is by how much more often marks must be right than if everything was marked.
-	betterBy = 0.05
 )
 
 // calibrate makes a calibration from sorted labelled scores. into is reused. O(n).
@@ -89,17 +87,16 @@ func leastMarks(important float64) float64 {
 }
 
 // under returns the threshold with the best F1 among those from low up that keep a promise of
-// precision, and the precision to expect there: low itself, if it does. Where none does, it is
-// the one with the greatest precision. A shortfall of a standard error is no breach: chance
-// explains it. All is as the calibration of the sorted scores expects. O(scores above low).
-func (c calibration) under(sorted []point, low, promised float64) cut {
+// precision, and the precision to expect there; where none does, the one with the greatest. A
+// shortfall of a standard error is no breach: chance explains it. O(scores above low).
+func (c calibration) under(sorted []point, low, promised float64) Cut {
 	var marked, hits, total float64
 	for i := range c {
 		total += c[i].important
 	}
 	least, best := leastMarks(total), 0.0
 	variance := float64(promised * (1 - promised))
-	kept, surest := cut{}, cut{Threshold: low}
+	kept, surest := Cut{}, Cut{Threshold: low}
 	b := len(c) - 1
 	for i := len(sorted) - 1; i >= 0 && (sorted[i].Score > low || marked < least); i-- {
 		if c[b].begin > i {
@@ -110,7 +107,7 @@ func (c calibration) under(sorted []point, low, promised float64) cut {
 		if marked < least || i > 0 && sorted[i-1].Score == sorted[i].Score {
 			continue
 		}
-		now := cut{Threshold: low, Precision: hits / marked}
+		now := Cut{Threshold: low, Precision: hits / marked}
 		if i > 0 && sorted[i-1].Score > low {
 			now.Threshold = sorted[i-1].Score // what scores like it is not above
 		}

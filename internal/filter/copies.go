@@ -119,13 +119,11 @@ type answered struct {
 	doubtful bool             // nobody vouches for the sender
 }
 
-// answeredBy binds the owner's reply to the copy that the owner must have seen, among the
-// messages with the Message-ID that it answers. ok is false if it answers none of them.
-//
-// A message that nobody else shares its Message-ID with was answered, unless it lies in
-// Junk and the reply goes to somebody else. Of several, those count whose sender the reply
-// goes to; of those, if there are any, the ones outside of Junk and Trash, then those that
-// are vouched for, then those that were read.
+// answeredBy binds the owner's reply to the copy that the owner must have seen, among the messages
+// with the Message-ID that it answers. ok is false if it answers none of them. A message that shares
+// its Message-ID with no other was answered, unless it lies in Junk and the reply goes to somebody
+// else. Of several, those count whose sender the reply goes to; of those, if there are any, the ones
+// outside of Junk and Trash, then those that are vouched for, then those that were read.
 func (f *People) answeredBy(reply Meta, id store.ID, known store.KnownID) (a answered, ok bool) {
 	type candidate struct {
 		key store.MessageKey
@@ -172,7 +170,7 @@ func (f *People) answeredBy(reply Meta, id store.ID, known store.KnownID) (a ans
 	a = answered{sender: all[0].row.Sender, doubtful: doubtful}
 	for _, c := range all {
 		// One of them was answered, so silence about them says nothing.
-		f.Waits.waitForSilence(&c.row, 0)
+		c.row.SilenceFrom = 0
 		c.row.Quiet = store.QuietNothing
 		f.st.Messages.Put(string(c.key[:]), c.row)
 		if c.row.Sender != a.sender {

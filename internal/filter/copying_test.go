@@ -13,7 +13,6 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter/ledger"
-	"github.com/hinged/hinged/internal/filter/past"
 	"github.com/hinged/hinged/store"
 )
 
@@ -377,10 +376,7 @@ func TestCopiesInAStorm(t *testing.T) {
 		}
 		calm := play(false)
 		wantSameDigest(t, "restarted", calm.f, play(true).f)
-		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := calm.replayed()
 		wantSameDigest(t, "replay", calm.f, f)
 		for _, e := range f.Ledger().Entries.All() {
 			states[e.State]++

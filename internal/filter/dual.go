@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"encoding/binary"
 	"errors"
 	"time"
 
@@ -30,21 +31,21 @@ type Dual struct {
 	Bold float64 `cbor:"6,keyasint,omitempty"`
 }
 
-// replays reports whether the learner is one that keeps a window.
-func (o *Options) replays() bool {
-	return o.Learner.Kind == model.KindDual && o.Kernel.linear() && o.Dual.Window > 0
+// Replays reports whether the learner is one that keeps a window.
+func (o *Options) Replays() bool {
+	return o.Learner.Kind == model.KindDual && o.Kernel.Linear() && o.Dual.Window > 0
 }
 
 // retunes reports whether a dual learner's ceiling cannot go on from p to o: steps of
 // replay would maximise another objective, or be taken on other lessons.
 func (o *Options) retunes(p *Options) bool {
-	return (o.replays() || p.replays()) && (o.Learner != p.Learner || o.Dual.Window != p.Dual.Window)
+	return (o.Replays() || p.Replays()) && (o.Learner != p.Learner || o.Dual.Window != p.Dual.Window)
 }
 
 // Provisional reports whether silence teaches before it is final. Only a learner
 // that can take a label back may hear one that is likely to be wrong.
 func (o *Options) Provisional() bool {
-	return o.replays() && o.Dual.Horizon > 0 && o.SilenceDays > 0
+	return o.Replays() && o.Dual.Horizon > 0 && o.SilenceDays > 0
 }
 
 // weightOf is the weight of a label that comes from source. What the owner says as
@@ -73,15 +74,12 @@ const (
 	presumed = 20
 )
 
-// boldness is the factor by which a dual learner's lessons weigh more while little is
-// learnt, or its scores are rarely wrong. Where the classes part, as spam and other mail
-// do, long steps find the line sooner; where they overlap, as in what an owner answers,
-// each wrong label would throw the weights about. The learner's own record over the last
-// labels tells the two apart (docs/results.md). Without a record it presumes the former:
-// the first lessons have the most to say. The weight of a label stays what it was when it
-// was learnt.
+// boldness is the factor by which a dual learner's lessons weigh more while little is learnt, or its
+// scores are rarely wrong. Where the classes part, long steps find the line sooner; where they
+// overlap, each wrong label would throw the weights about. The learner's record over the last labels
+// tells the two apart (docs/results.md); without one it presumes the former.
 func (f *Learning) boldness() float64 {
-	if !f.opts.replays() {
+	if !f.opts.Replays() {
 		return 1
 	}
 	s := &f.line.standing
@@ -102,7 +100,7 @@ func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bo
 // the label that its message has now. Lessons on messages that are forgotten since
 // are passed over, as their vectors may be gone.
 func (f *Learning) replay(n int) error {
-	if !f.opts.replays() {
+	if !f.opts.Replays() {
 		return nil
 	}
 	return f.ReplayTo(f.st.Account.Replayed + uint64(n))
@@ -112,7 +110,7 @@ func (f *Learning) replay(n int) error {
 // replay yet they count all the same, so that their numbers tell of arrivals alone.
 func (f *Learning) ReplayTo(replayed uint64) error {
 	a := &f.st.Account
-	for size := int(a.WindowNext - f.lessons.first); size > 0 && a.Replayed < replayed && f.opts.replays(); {
+	for size := int(a.WindowNext - f.lessons.first); size > 0 && a.Replayed < replayed && f.opts.Replays(); {
 		number := a.Replayed
 		a.Replayed++
 		if err := f.step(number, size); err != nil {
@@ -195,4 +193,58 @@ func (f *Learning) keep(l *store.Lesson, u model.Update, gain float64) {
 	f.st.Window.Put(store.WindowKey(n), store.Windowed{Message: l.Message, Label: l.Label, Weight: l.Weight, Alpha: alpha})
 	a.Dual.Learnt(l.Label, u, gain)
 	f.lessons.trim(f.st, f.opts.Dual.Window)
+}
+
+// lessonWindow finds the lessons of a dual learner's window by their messages: the number of a row of
+// State.Window, which follows from its key. A message has one row at most. It is derived from the
+// table, and must hear of what changes there.
+type lessonWindow struct {
+	rows  *store.Table[store.Windowed]
+	first uint64                      // number of the oldest lesson kept
+	index map[store.MessageKey]uint64 // nil: not made yet
+}
+
+func newLessonWindow(st *store.State) lessonWindow {
+	w := lessonWindow{rows: st.Window, first: st.Account.WindowNext}
+	if keys := w.rows.Keys(); len(keys) > 0 {
+		w.first = windowNumber(keys[0])
+	}
+	return w
+}
+
+// windowNumber is the reverse of store.WindowKey.
+func windowNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
+
+// find returns the number of the row that a message has.
+func (w *lessonWindow) find(k store.MessageKey) (n uint64, ok bool) {
+	n, ok = w.all()[k]
+	return n, ok
+}
+
+// all returns the numbers of all rows by message. The caller must not change it.
+func (w *lessonWindow) all() map[store.MessageKey]uint64 {
+	if w.index == nil {
+		w.index = make(map[store.MessageKey]uint64, w.rows.Len())
+		w.rows.Each(func(key string, row *store.Windowed) {
+			w.index[row.Message] = max(w.index[row.Message], windowNumber(key))
+		})
+	}
+	return w.index
+}
+
+// put notes that the row of a message has that number now.
+func (w *lessonWindow) put(k store.MessageKey, n uint64) { w.all()[k] = n }
+
+// trim lets the oldest lessons go beyond the first size. What they did to the weights
+// stays.
+func (w *lessonWindow) trim(st *store.State, size int) {
+	for st.Account.WindowNext-w.first > uint64(size) {
+		key := store.WindowKey(w.first)
+		row, _ := w.rows.Get(key)
+		w.rows.Delete(key)
+		if w.all()[row.Message] == w.first {
+			delete(w.index, row.Message)
+		}
+		w.first++
+	}
 }

@@ -80,9 +80,9 @@ func TestMailInBulkIsJudgedByOneThreshold(t *testing.T) {
 		f.st.Account.Clock = store.MomentOf(at.Add(after))
 		f.noteCall(&Decision{Above: above})
 		f.noteScore(0, store.DecidedImportant)
-		return f.fitted().Threshold
+		return f.Cut().Threshold
 	}
-	fitted := f.fitted().Threshold
+	fitted := f.Cut().Threshold
 	above := share(len(f.labelled.sorted)-firstAbove(f.labelled.sorted, fitted), 400)
 	if above < 0.15 || above > 0.35 {
 		t.Fatalf("%v of the labelled scores lie above the threshold, want about a quarter", above)
@@ -132,17 +132,17 @@ func TestOnlyScoresMoveTheThreshold(t *testing.T) {
 	if got := f.st.Account.CalledShare; math.Abs(got-1) > 0.001 {
 		t.Errorf("share called important %v, want 1", got)
 	}
-	auto := f.fitted().Threshold
+	auto := f.Cut().Threshold
 	for _, other := range []Threshold{
 		{Mode: ModeBudget, Share: 0.1}, {Mode: ModeCost, Cost: 3}, {Mode: ModeFixed, Value: 0.5},
 	} {
 		f.opts.Threshold = other
 		f.stale = true
 		want := other.fit(f.labelled, f.recent.sorted, f.st.Account.Owed)
-		if got := f.fitted(); got != want {
+		if got := f.Cut(); got != want {
 			t.Errorf("%s: cut %v, want %v", other.Mode, got, want)
 		}
-		if other.Mode != ModeFixed && f.above(f.fitted(), auto-0.01) {
+		if other.Mode != ModeFixed && f.above(f.Cut(), auto-0.01) {
 			t.Errorf("%s: a score below the threshold of %s counts as above it", other.Mode, ModeAuto)
 		}
 	}

@@ -3,8 +3,9 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
-	"iter"
+	"math"
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
@@ -30,7 +31,7 @@ type Unspoken func(*featurize.Features) map[model.Index]bool
 type Explanation struct {
 	Message store.Message // as it was decided and what was learnt of it since
 	Score   float64       // with the weights as they are now
-	Cut     struct{ Threshold, Low float64 }
+	Cut     Cut
 	// Outcome is what would be decided now; DecidedUnsure while too little is
 	// learnt, and then there are no Flips.
 	Outcome store.Outcome
@@ -54,16 +55,15 @@ type Explanation struct {
 // Explainer takes scores apart.
 type Explainer struct{ *parts }
 
-// Explain takes the score of a known message apart, with the weights as they
-// are now. No flip has a feature that unspoken, if it is there, says is no reason to a person.
+// Explain takes the score of a known message apart, with the weights as they are now.
 func (f *Explainer) Explain(k store.MessageKey, unspoken Unspoken) (Explanation, error) {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	if !ok {
 		return Explanation{}, fmt.Errorf("message %x: %w", k, store.ErrNotFound)
 	}
-	x, err := f.vectors.Features(k)
+	x, err := f.Features(k)
 	if err != nil {
-		return Explanation{}, fmt.Errorf("message %x: %w", k, err)
+		return Explanation{}, err
 	}
 	_, row, _ := f.learning.find(k)
 	ex := f.explain(x, m.Vouched, float64(row.Alpha*float64(row.Label)), unspoken)
@@ -75,18 +75,22 @@ func (f *Explainer) Explain(k store.MessageKey, unspoken Unspoken) (Explanation,
 	return ex, nil
 }
 
+// Features returns the frozen features of a message, which the caller must not
+// change.
+func (f *Explainer) Features(k store.MessageKey) (*featurize.Features, error) {
+	x, err := f.vectors.Features(k)
+	if err != nil {
+		return nil, fmt.Errorf("message %x: %w", k[:4], err)
+	}
+	return x, nil
+}
+
 // Alone returns what each feature weighs: by itself, where a kernel learner gives it
 // another weight in each message. The caller must not change it.
 func (f *Explainer) Alone() *model.Weights { return f.learning.learner.alone() }
 
 // Size counts what is learnt.
 func (f *Explainer) Size() Size { return f.learning.learner.size() }
-
-// Score scores any features with the weights as they are now.
-func (f *Explainer) Score(x *featurize.Features) float64 { return f.learning.learner.Score(x.Vector()) }
-
-// ScoreOf scores any vector likewise.
-func (f *Explainer) ScoreOf(x model.Vector) float64 { return f.learning.learner.Score(x) }
 
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.
@@ -96,59 +100,39 @@ func (f *Explainer) ExplainFeatures(x *featurize.Features, vouched bool, unspoke
 
 // Parts are those of Explanation alone, which take a small part of its time.
 func (f *Explainer) Parts(x *featurize.Features) []Contribution {
-	return f.contributions(f.learning.learner.weigh(x.Vector), x)
+	return contributions(f.learning.learner.weigh(x.Vector()), x)
 }
 
-// Strongest returns the first of Parts, n at most, in less time.
+// Strongest returns the first of Parts, n at most.
 func (f *Explainer) Strongest(x *featurize.Features, n int) []Contribution {
-	best := make([]Contribution, 0, n+1)
-	for c := range contributions(f.learning.learner.weigh(x.Vector), x) {
-		if len(best) == n && (n == 0 || strength(c, best[n-1]) > 0) {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, c, strength)
-		best = slices.Insert(best, at, c)
-		best = best[:min(len(best), n)]
-	}
-	return best
+	parts := f.Parts(x)
+	return parts[:min(n, len(parts))]
 }
 
-// contributions takes a score apart by weights under which the features add up to it.
-func (f *Explainer) contributions(by apart, x *featurize.Features) []Contribution {
-	parts := slices.AppendSeq(make([]Contribution, 0, x.Len()+1), contributions(by, x))
+// contributions takes a score apart by weights under which the features add up to it. Features
+// that weigh nothing are left out.
+func contributions(by apart, x *featurize.Features) []Contribution {
+	parts := make([]Contribution, 0, x.Len()+1)
+	if by.rest != 0 {
+		parts = append(parts, Contribution{model.Affine, featurize.Constant, featurize.Constant.String(), 1, by.rest, by.rest})
+	}
+	for n := range x.All() {
+		if w := by.weights.Get(n.Index); w != 0 {
+			parts = append(parts, Contribution{n.Index, n.Group, n.Name, n.Value, w, float64(w * n.Value)})
+		}
+	}
 	slices.SortFunc(parts, strength)
 	return parts
 }
 
-// contributions yields what the features of x weigh, those that weigh nothing left
-// out.
-func contributions(by apart, x *featurize.Features) iter.Seq[Contribution] {
-	return func(yield func(Contribution) bool) {
-		if by.rest != 0 && !yield(Contribution{
-			Index: model.Affine, Group: featurize.Constant, Name: featurize.Constant.String(),
-			Value: 1, Weight: by.rest, Amount: by.rest,
-		}) {
-			return
-		}
-		for n := range x.All() {
-			if w := by.weights.Get(n.Index); w != 0 && !yield(Contribution{
-				Index: n.Index, Group: n.Group, Name: n.Name,
-				Value: n.Value, Weight: w, Amount: float64(w * n.Value),
-			}) {
-				return
-			}
-		}
-	}
-}
-
 func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64, unspoken Unspoken) Explanation {
 	ex := Explanation{Features: x}
-	c := f.line.fitted()
-	ex.Cut.Threshold, ex.Cut.Low = c.Threshold, c.Low
+	c := f.line.Cut()
+	ex.Cut = c
 	vector := x.Vector()
 	ex.Score = f.learning.learner.Score(vector)
-	by := f.learning.learner.weigh(func() model.Vector { return vector })
-	ex.Parts = f.contributions(by, x)
+	by := f.learning.learner.weigh(vector)
+	ex.Parts = contributions(by, x)
 	ex.Outcome = store.DecidedUnsure
 	if f.line.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
@@ -166,4 +150,162 @@ func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64,
 		}
 	}
 	return ex
+}
+
+// Flip is one answer to "what would have changed it": without these parts, and with everything else
+// as it is, the decision would be another. No smaller set of parts would do, the affine coordinate
+// and what is no reason to a person aside; of a kernel learner, no smaller set of the strongest.
+type Flip struct {
+	Outcome store.Outcome // what it would be
+	Score   float64       // without the parts
+	// Features are the indices of the parts, in descending order of how far they
+	// pull; all pull the same way.
+	Features []model.Index
+}
+
+// Correction is the other answer: what one label given by the owner, in so many
+// words, would make of it.
+type Correction struct {
+	Label model.Label
+	Score float64 // after the lesson
+	// Outcome is what that score would be decided as while the threshold stands
+	// where it does.
+	Outcome store.Outcome
+}
+
+// flips finds the flips of a message: important ones could be less, ordinary ones
+// important, and unsure ones either.
+func flips(x model.Vector, w *model.Weights, score func(model.Vector) float64, c Cut, unspoken map[model.Index]bool) []Flip {
+	var out []Flip
+	add := func(sign float64, there func(store.Outcome) bool) {
+		if flip, ok := fewest(x, w, score, c, sign, unspoken, there); ok {
+			out = append(out, flip)
+		}
+	}
+	isImportant := func(o store.Outcome) bool { return o == store.DecidedImportant }
+	switch c.outcome(score(x)) {
+	case store.DecidedImportant:
+		add(+1, func(o store.Outcome) bool { return o != store.DecidedImportant })
+	case store.DecidedOrdinary:
+		add(-1, isImportant)
+	default:
+		add(-1, isImportant)
+		add(+1, func(o store.Outcome) bool { return o == store.DecidedOrdinary })
+	}
+	return out
+}
+
+// fewest takes away the parts that pull in the direction of sign, the strongest first, until the
+// decision is there. Every score is taken anew over what is left: subtracting would round
+// otherwise, and be wrong for a kernel.
+func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, c Cut, sign float64, unspoken map[model.Index]bool, there func(store.Outcome) bool) (Flip, bool) {
+	type pull struct {
+		index  model.Index
+		amount float64
+	}
+	var pulls []pull
+	for _, f := range x {
+		if a := float64(w.Get(f.Index) * f.Value * sign); a > 0 && f.Index != model.Affine && !unspoken[f.Index] {
+			pulls = append(pulls, pull{f.Index, a})
+		}
+	}
+	slices.SortFunc(pulls, func(a, b pull) int {
+		return cmp.Or(cmp.Compare(b.amount, a.amount), cmp.Compare(a.index, b.index))
+	})
+	gone := map[model.Index]bool{}
+	left := func(n int) float64 {
+		clear(gone)
+		for _, p := range pulls[:n] {
+			gone[p.index] = true
+		}
+		rest := make(model.Vector, 0, len(x))
+		for _, f := range x {
+			if !gone[f.Index] {
+				rest = append(rest, f)
+			}
+		}
+		return score(rest)
+	}
+	fits := func(n int) bool { return there(c.outcome(left(n))) }
+	if len(pulls) == 0 || !fits(len(pulls)) {
+		return Flip{}, false
+	}
+	n := 1
+	for !fits(n) {
+		n++
+	}
+	flip := Flip{Score: left(n)}
+	flip.Outcome = c.outcome(flip.Score)
+	for _, p := range pulls[:n] {
+		flip.Features = append(flip.Features, p.index)
+	}
+	return flip, true
+}
+
+// corrections plays each label with the account's own learner, for a message that is
+// in the weights by that much (lesson).
+func (f *Explainer) corrections(x model.Vector, lesson float64, c Cut) []Correction {
+	var out []Correction
+	for _, label := range []model.Label{model.Important, model.Ordinary} {
+		after := Correction{Label: label, Score: f.learning.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, -lesson), Outcome: store.DecidedUnsure}
+		if f.line.Trained() {
+			after.Outcome = c.outcome(after.Score)
+		}
+		out = append(out, after)
+	}
+	return out
+}
+
+// Effect returns what a label that the owner gives to a message now, whose vector is x, would add to
+// the score of any vector, before the limits take anything away. It holds until the filter changes.
+func (f *Explainer) Effect(k store.MessageKey, x model.Vector, label model.Label) func(model.Vector) float64 {
+	_, row, _ := f.learning.find(k)
+	return f.learning.learner.effect(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, float64(-row.Alpha*float64(row.Label)))
+}
+
+// strength orders parts as explanations list them: the strongest first, equals by
+// index.
+func strength(a, b Contribution) int {
+	return cmp.Or(cmp.Compare(math.Abs(b.Amount), math.Abs(a.Amount)), cmp.Compare(a.Index, b.Index))
+}
+
+// Origin is a lesson that the learner still keeps by itself.
+type Origin struct {
+	// Message is what was learnt from; zero where the learner keeps a vector alone.
+	Message store.MessageKey
+	Label   model.Label
+	// Vector is that of the lesson, for a kernel learner, without the affine coordinate.
+	// Nobody may change it.
+	Vector model.Vector
+	// Times is how often the lesson stands in the weights, signed by its label: times the
+	// dot product of both vectors it is what the lesson adds to a score. Pull is that
+	// itself, for a kernel learner.
+	Times, Pull float64
+}
+
+// Origins returns the lessons that the score of x comes from, in the order in which they
+// were learnt, as far as the learner keeps them one by one. kept is false for a learner
+// that keeps nothing but weights.
+func (f *Explainer) Origins(x model.Vector) (lessons []Origin, kept bool) {
+	if k, ok := f.learning.learner.(*kernel); ok {
+		for slot, pull := range k.l.Pulls(x) {
+			if s, there := k.l.Slot(slot); there && pull != 0 {
+				o := Origin{Label: model.Important, Vector: s.Vector, Pull: pull}
+				if s.Alpha < 0 {
+					o.Label = model.Ordinary
+				}
+				lessons = append(lessons, o)
+			}
+		}
+		return lessons, true
+	}
+	if !f.opts.Replays() {
+		return nil, false
+	}
+	for n := f.learning.lessons.first; n < f.st.Account.WindowNext; n++ {
+		if row, ok := f.st.Window.Get(store.WindowKey(n)); ok && row.Alpha != 0 {
+			lessons = append(lessons, Origin{Message: row.Message, Label: row.Label, Times: float64(row.Alpha * float64(row.Label))})
+		}
+	}
+	return lessons, true
 }

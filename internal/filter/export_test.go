@@ -17,9 +17,6 @@ const BudgetSize = budgetSize
 var ChangeSender = changeSender
 var ComparePoints = comparePoints
 
-type Cut = cut
-
-const DeafDays = deafDays
 const ExcessDelay = excessDelay
 const ExcessMemory = excessMemory
 const ExcessWeight = excessWeight
@@ -27,19 +24,14 @@ const ExcessWeight = excessWeight
 var Facts = facts
 var FirstAbove = firstAbove
 
-const FirstMarks = firstMarks
-
 var Flips = flips
 
 const ForgetEvery = forgetEvery
 
 var HashID = hashID
 
-const IdleTime = idleTime
-
 var IsWord = isWord
 
-const JudgedLabels = judgedLabels
 const MachinePace = machinePace
 const ManyHasty = manyHasty
 const MaxBareSenders = maxBareSenders
@@ -60,13 +52,10 @@ var Share = share
 var SlotOf = slotOf
 
 const SpreadUntil = spreadUntil
-const StrangerMemory = strangerMemory
 
 var Strength = strength
 
 const TrustKept = trustKept
-const UnheardDays = unheardDays
-
 const WindowSize = windowSize
 
 // Arriving has a Memory be what package past replays with.
@@ -76,7 +65,7 @@ func (f *Filter) SetVectors(v Vectors) { f.vectors, f.learning.vectors.stored = 
 
 func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.People.copies.of(id) }
 
-func (f *Filter) Learner() Learner { return f.learning.learner }
+func (f *Filter) Learner() learner { return f.learning.learner }
 
 func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.recalled }
 
@@ -92,15 +81,7 @@ func (f *Filter) Lose(k store.MessageKey, m *store.Message) { f.Messages.lose(k,
 
 func (f *Filter) Lookalike(m *Meta) bool { return f.People.lookalike(m) }
 
-func (f *Filter) PassedNow() int { return f.Status.passed }
-
-func (f *Filter) JudgedNow() Standing { return f.Status.judged }
-
-func (f *Filter) FewADay() bool { return f.line.fewADay() }
-
-func (f *Filter) Fitted() Cut { return f.line.fitted() }
-
-func (c cut) OutcomeOf(score float64) store.Outcome { return c.outcome(score) }
+func (c Cut) OutcomeOf(score float64) store.Outcome { return c.outcome(score) }
 
 func (p *point) ImportantPart() float64 { return p.important() }
 

@@ -18,23 +18,22 @@ type Voice struct{ *parts }
 // moves hears what the owner says by moving mail, and with letters.
 type moves struct{ *parts }
 
-// Another program that sets the mark is known by its companion keyword, or by its pace: it
-// marks what nobody opened within machinePace of the arrival, time and again. Each such mark
-// is a point for a program, each other that is seen live a point against; from manyHasty
-// points on, what comes at that pace is nobody's word. Until then every mark is the owner's.
+// Another program that sets the mark is known by its companion keyword, or by its pace: time and
+// again it marks what nobody opened within machinePace of the arrival. Each such mark is a point
+// for a program, each other that is seen live one against; from manyHasty points on, what comes at
+// that pace is nobody's word.
 const (
 	machinePace = 3 * time.Second
 	manyHasty   = 10
 )
 
-// serverWindow: a message that appears among what is important within this time of its
-// arrival may have been put there by the server when it came. It is longer than an absence
-// may be that a source takes for none. That decides on this message alone.
+// serverWindow: what appears among important mail within this time of its arrival may have been
+// put there by the server. It is longer than an absence that a source doesn't report.
 const serverWindow = 15 * time.Minute
 
-// strangerMemory is how long a program's pace is remembered after its last mark. Until then
+// StrangerMemory is how long a program's pace is remembered after its last mark. Until then
 // marks that appear while we are away are nobody's word: it may have set them too.
-const strangerMemory = 7 * 24 * time.Hour
+const StrangerMemory = 7 * 24 * time.Hour
 
 func (e *Flagged) apply(f *Filter, r *Result) error {
 	box, ok := f.st.Boxes.Get(e.Place.Mailbox)
@@ -96,10 +95,9 @@ func (s *said) strength() store.Source {
 	return s.source
 }
 
-// heed draws the lesson from a change of flags, old to now, at one place of
-// message k: the strongest thing that the owner said, if anything. arrives: the
-// place is new. It reports whether any of the change is the owner's doing. The
-// caller puts m.
+// heed draws the lesson from a change of flags, old to now, at one place of message k: the
+// strongest thing that the owner said, if anything. arrives: the place is new. owner: any of the
+// change is the owner's doing. The caller puts m.
 func (f *Voice) heed(k store.MessageKey, m *store.Message, place Place, old, now []string, arrives bool, with manner, r *Result) (owner bool, err error) {
 	var best said
 	say := func(what said) {
@@ -152,13 +150,10 @@ func (f *Voice) rememberHeard(m *store.Message, now, gone []string) {
 	m.Heard = ingest.CanonicalFlags(heard)
 }
 
-// replaced reports whether a mark went because a program replaced all flags of a
-// message by others, as with STORE FLAGS (\Seen), and not because the owner took it
-// off. old are the flags before.
-//
-// With a companion keyword that is known: whoever takes a mark off leaves the
-// companion. Without one, whatever else changed at the same time speaks against the
-// owner. If it was the owner after all, a lesson is lost, and nothing else.
+// replaced reports whether a mark went because a program replaced all flags of a message (STORE
+// FLAGS), and not because the owner took it off. old are the flags before. Whoever takes a mark off
+// leaves the companion; without one, whatever else changed at once speaks against the owner. If it
+// was the owner after all, one lesson is lost.
 func (f *Voice) replaced(came, gone, old []string) bool {
 	if slices.ContainsFunc(old, ingest.IsCompanion) {
 		return slices.ContainsFunc(gone, ingest.IsCompanion)
@@ -166,10 +161,9 @@ func (f *Voice) replaced(came, gone, old []string) bool {
 	return len(came) > 0 || slices.ContainsFunc(gone, func(flag string) bool { return !f.ledger.IsMark(flag) })
 }
 
-// meaningAt is meaning for a flag that a copy of m has now. Where another copy is
-// known that we did not make, \Deleted says that only this one goes. Where none is, the
-// message may have been copied to a mailbox that was not looked into since. Where
-// mailboxes are labels it says that the message is archived.
+// meaningAt is meaning for a flag that a copy of m has now. \Deleted says that only this copy goes
+// where another is known that we did not make, and, where mailboxes are labels, that the message is
+// archived. Where no other is known, it may have been copied to a mailbox not looked into since.
 func (f *Voice) meaningAt(k store.MessageKey, m *store.Message, place Place, flag string, now []string) said {
 	what := meaning(flag, now)
 	if flag == `\deleted` && what.label != 0 {
@@ -238,7 +232,7 @@ func (f *Voice) ownersMark(k store.MessageKey, m *store.Message, place Place, fl
 func (f *Voice) atMachinePace(m *store.Message, now []string, with manner) bool {
 	a := &f.st.Account
 	quick := !ingest.HasFlag(now, `\Seen`) && a.Clock <= m.Arrived.Add(machinePace)
-	if a.Clock > a.HastyAt.Add(strangerMemory) {
+	if a.Clock > a.HastyAt.Add(StrangerMemory) {
 		a.Hasty = 0
 	}
 	switch {
@@ -248,11 +242,11 @@ func (f *Voice) atMachinePace(m *store.Message, now []string, with manner) bool 
 	case a.Hasty > 0:
 		a.Hasty--
 	}
-	return (quick || with.away) && f.programKnown()
+	return (quick || with.away) && f.ProgramKnown()
 }
 
-// programKnown reports whether another program that sets the mark is known by its pace.
-func (f *Voice) programKnown() bool { return f.st.Account.Hasty >= manyHasty }
+// ProgramKnown reports whether another program that sets the mark is known by its pace.
+func (f *Voice) ProgramKnown() bool { return f.st.Account.Hasty >= manyHasty }
 
 // withdraw takes back a pending label that this said: the owner did it and undid it
 // within the settle window. It reports whether there was one.
@@ -333,10 +327,9 @@ func (f *moves) starred(flags []string) bool {
 	})
 }
 
-// byServer reports whether a message that has appeared, as e, in the mailbox of important
-// mail may have been put there by the server. Gmail does so with what it finds important
-// as it arrives, so that only what is put there later, and before our eyes, is the owner's
-// word. We may look into that mailbox late, and then the owner may have read it.
+// byServer reports whether a message that has appeared, as e, in the mailbox of important mail may
+// have been put there by the server, as Gmail does at arrival. Only what is put there later, and
+// before our eyes, is the owner's word.
 func (f *moves) byServer(m *store.Message, e *Arrived) bool {
 	if !f.ledger.Places.IsLabel(e.Place.Mailbox) {
 		return false
@@ -354,10 +347,9 @@ func (f *moves) rescued(k store.MessageKey, m *store.Message, fresh bool) said {
 	return what
 }
 
-// leftJunk hears that message k is gone from a mailbox. INBOX and the other folders are
-// watched by two connections: a message that went to Junk and back at once may be seen
-// back in INBOX first, and in Junk after that. When it leaves Junk it lies where it was
-// all the time, and nothing was said.
+// leftJunk hears that message k is gone from a mailbox. Two connections watch INBOX and the other
+// folders, so a message that went to Junk and back at once may be seen back in INBOX first. When it
+// then leaves Junk it lies where it was all the time, and nothing was said.
 func (f *moves) leftJunk(k store.MessageKey, mailbox string) {
 	m, ok := f.st.Messages.Get(string(k[:]))
 	if !ok || m.Copies == 0 || f.ledger.Places.Role(mailbox) != ingest.RoleJunk || ingest.Role(m.Role) != ingest.RoleJunk {

@@ -220,7 +220,7 @@ func (f *Filter) configure(o Options) error {
 	if err != nil {
 		return fmt.Errorf("rules: %w", err)
 	}
-	learner, err := NewLearner(o, f.st, rules)
+	learner, err := newLearner(o, f.st, rules)
 	if err != nil {
 		return fmt.Errorf("options: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
@@ -136,7 +137,7 @@ func TestAMarkThatAMessageComesWithUnreadIsNobodysWord(t *testing.T) {
 	}
 	w.wait(time.Minute)
 	w.wantLessons("a mark there at arrival")
-	if why := w.f.Status.Strangers(); why != "" {
+	if why := words.Strangers(w.f); why != "" {
 		t.Errorf("one mark is taken for proof of a program: %q", why)
 	}
 }

@@ -129,9 +129,8 @@ func NewMeta(m *featurize.Message) Meta {
 	return meta
 }
 
-// thread finds the thread that a message belongs to: that of the nearest parent
-// that is known, else the one named after the oldest message that it refers to,
-// else its own.
+// thread finds the thread that a message belongs to: that of the nearest known parent, else the one
+// named after the oldest message that it refers to, else its own.
 func thread(st *store.State, m Meta) store.ID {
 	for _, id := range m.Parents {
 		if known, ok := st.IDs.Get(id.Key()); ok && known.Thread != 0 {
@@ -148,9 +147,9 @@ func thread(st *store.State, m Meta) store.ID {
 // judge m. Call it before note.
 func facts(st *store.State, m Meta) featurize.History {
 	var h featurize.History
-	if s, ok := st.Senders.Get(m.From.Key()); ok && m.From != 0 && !m.Doubtful {
-		h.Received, h.Answered, h.Written = s.Received, s.Answered, s.Written
-		h.Kept, h.Left = s.Read+s.Wanted, s.Binned+s.Unread+s.Unwanted
+	if !m.Doubtful {
+		c := correspondence(st, m.From)
+		h.Received, h.Answered, h.Written, h.Kept, h.Left = c.Received, c.Answered, c.Written, c.Kept, c.Left
 	}
 	id := thread(st, m)
 	if t, ok := st.Threads.Get(id.Key()); ok && id != 0 {
@@ -178,23 +177,22 @@ type Correspondence struct {
 }
 
 // Correspondence returns what is remembered of the sender with an address's ID.
-func (f *People) Correspondence(from store.ID) Correspondence {
-	if from == 0 {
+func (f *People) Correspondence(from store.ID) Correspondence { return correspondence(f.st, from) }
+
+func correspondence(st *store.State, from store.ID) Correspondence {
+	s, ok := st.Senders.Get(from.Key())
+	if !ok || from == 0 {
 		return Correspondence{}
 	}
-	s, _ := f.st.Senders.Get(from.Key())
 	return Correspondence{Received: s.Received, Answered: s.Answered, Written: s.Written, Kept: s.Read + s.Wanted, Left: s.Binned + s.Unread + s.Unwanted}
 }
 
-// note enters an arrival into the history. For a message of the owner's own it
-// returns the known messages of others that it answers, so that they can be
-// labelled, in the order in which In-Reply-To names them.
+// note enters an arrival into the history. For a message of the owner's own it returns the known
+// messages of others that it answers, in the order in which In-Reply-To names them; bind says which
+// of several with one Message-ID.
 //
-// A Message-ID that is known already is another copy and changes nothing. The one
-// exception is the owner's own message of which a copy came before, as from a mailing
-// list, that only claimed to be the owner's.
-//
-// bind says which of the messages with a Message-ID the owner's message answers.
+// A Message-ID that is known already is another copy and changes nothing, but for the owner's own
+// message of which a copy came before that only claimed to be the owner's.
 func note(st *store.State, m Meta, limits Limits, bind binding) (answered []store.MessageKey) {
 	known, again := st.IDs.Get(m.ID.Key())
 	if again = again && m.ID != 0; again && (!m.Own || known.Own || known.Sender != m.From) {
@@ -286,7 +284,7 @@ func (f *People) byTopic(m *Meta) {
 	}
 }
 
-// binding is Filter.answeredBy.
+// binding is People.answeredBy.
 type binding func(reply Meta, id store.ID, known store.KnownID) (answered, bool)
 
 // noteAnswers credits what the owner's message m answers to its sender and its
@@ -330,26 +328,18 @@ func change[V any](t *store.Table[V], id store.ID, f func(*V)) {
 	t.Put(id.Key(), row)
 }
 
-// evict brings a table that outgrew its limit down to nine tenths of it: the rows
-// of least seq go, equals by key. So the sort is paid once in a tenth of the
-// limit's arrivals. It returns the rows that are gone.
+// evict brings a table that outgrew its limit down to nine tenths of it, so that the sort is paid
+// rarely: the rows of least seq go, equals by key. It returns the rows that are gone.
 func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 	if t.Len() <= limit {
 		return nil
-	}
-	type age struct {
-		seq uint64
-		key string
 	}
 	ages := make([]age, 0, t.Len())
 	for _, key := range t.Keys() {
 		row, _ := t.Get(key)
 		ages = append(ages, age{seq(row), key})
 	}
-	slices.SortFunc(ages, func(a, b age) int {
-		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.key, b.key))
-	})
-	for _, a := range ages[:len(ages)-limit*9/10] {
+	for _, a := range oldest(ages, limit) {
 		row, _ := t.Get(a.key)
 		gone = append(gone, row)
 		t.Delete(a.key)
@@ -357,8 +347,83 @@ func evict[V any](t *store.Table[V], limit int, seq func(V) uint64) (gone []V) {
 	return gone
 }
 
+// age is when a row was last of use, and its key.
+type age struct {
+	seq uint64
+	key string
+}
+
+// oldest returns those that go so that nine tenths of a limit are left; equals by key.
+func oldest(ages []age, limit int) []age {
+	slices.SortFunc(ages, func(a, b age) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.key, b.key)) })
+	return ages[:len(ages)-limit*9/10]
+}
+
 // corresponds reports whether the owner has written to the sender of a message.
-func (f *People) corresponds(from store.ID) bool {
-	s, ok := f.st.Senders.Get(from.Key())
-	return ok && from != 0 && s.Written > 0
+func (f *People) corresponds(from store.ID) bool { return f.Correspondence(from).Written > 0 }
+
+// The row of a sender counts the lessons learnt from their messages, so that forget knows of those
+// that are in no log any more. If a row with lessons is evicted, the account and all later rows are
+// marked Uncounted, and forget refuses rather than claim too much.
+
+// maxBareSenders bounds the senders of whom nothing is remembered but how many lessons were
+// learnt from their messages: some 20 bytes each in the file, three times.
+const maxBareSenders = 1000
+
+// changeSender is change for a sender's row.
+func changeSender(st *store.State, id store.ID, f func(*store.Sender)) {
+	if id == 0 {
+		return
+	}
+	s, known := st.Senders.Get(id.Key())
+	if !known {
+		s.Uncounted = st.Account.Uncounted
+	}
+	f(&s)
+	st.Senders.Put(id.Key(), s)
+}
+
+// NoteLesson counts a lesson on a message of a sender. They may have no row: nobody vouches
+// for the message, or what was known of them is forgotten.
+func NoteLesson(st *store.State, id store.ID) {
+	changeSender(st, id, func(s *store.Sender) {
+		if s.Lessons++; s.Received == 0 && s.Written == 0 && s.Answered == 0 {
+			s.Seq = st.Account.Messages
+		}
+	})
+}
+
+// dropped hears which rows of senders are gone to keep to a limit.
+func dropped(st *store.State, gone []store.Sender) {
+	if slices.ContainsFunc(gone, func(s store.Sender) bool { return s.Lessons > 0 }) {
+		st.Account.Uncounted = true
+	}
+}
+
+// forgetSenders forgets the senders whose last message came before that number and to whom the
+// owner never wrote. How many lessons were learnt from their messages stays.
+func (f *People) forgetSenders(first uint64) {
+	st := f.st
+	var bare []age
+	for _, key := range st.Senders.Keys() {
+		s, _ := st.Senders.Get(key)
+		switch {
+		case s.Seq >= first || s.Written > 0 || s.Answered > 0:
+			continue
+		case s.Lessons == 0:
+			st.Senders.Delete(key)
+			continue
+		case s.Received > 0:
+			s = store.Sender{Seq: s.Seq, Lessons: s.Lessons, Uncounted: s.Uncounted}
+			st.Senders.Put(key, s)
+		}
+		bare = append(bare, age{s.Seq, key})
+	}
+	if len(bare) <= maxBareSenders {
+		return
+	}
+	for _, a := range oldest(bare, maxBareSenders) {
+		st.Senders.Delete(a.key)
+	}
+	st.Account.Uncounted = true
 }

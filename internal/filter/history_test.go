@@ -13,15 +13,15 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// correspondence feeds messages into a history, one after the other.
-type correspondence struct {
+// mailbag feeds messages into a history, one after the other.
+type mailbag struct {
 	t      *testing.T
 	st     *store.State
 	limits Limits
 	read   *featurize.Featurizer
 }
 
-func newCorrespondence(t *testing.T) *correspondence {
+func newCorrespondence(t *testing.T) *mailbag {
 	t.Helper()
 	o := featurize.DefaultOptions()
 	o.Owner = []string{"me@example.org"}
@@ -29,12 +29,12 @@ func newCorrespondence(t *testing.T) *correspondence {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &correspondence{t: t, st: store.NewState(), limits: DefaultOptions().Limits, read: f}
+	return &mailbag{t: t, st: store.NewState(), limits: DefaultOptions().Limits, read: f}
 }
 
 // mail enters a message and returns its key, what was remembered before it, and
 // what it answers. header holds further fields, each with its line end.
-func (c *correspondence) mail(from, id, header string) (store.MessageKey, featurize.History, []store.MessageKey) {
+func (c *mailbag) mail(from, id, header string) (store.MessageKey, featurize.History, []store.MessageKey) {
 	c.t.Helper()
 	c.st.Account.Messages++
 	message := c.read.Read(fmt.Appendf(nil, "From: %s\nMessage-ID: <%s>\n%s\ntext of %s\n", from, id, header, id))

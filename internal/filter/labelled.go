@@ -112,10 +112,9 @@ func (e *Labelled) apply(f *Filter, r *Result) error {
 	return nil
 }
 
-// handOver decides a message that the owner handed over, as if it had just arrived,
-// and learns its label. So the lesson has its frozen vector, and the same content,
-// should it arrive, is known: it is learnt once and never marked. m is the row of the
-// message if that is known.
+// handOver decides a message that the owner handed over, as if it had just arrived, and learns its
+// label. The same content, should it arrive, is known: it is learnt once and never marked. m is the
+// row of the message if that is known.
 func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) error {
 	if err := f.Teacher.advance(e.At, r); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 			return err
 		}
 	}
-	if err := f.Voice.tell(k, m, said{label: e.Label, source: e.source()}, oneByOne, r); err != nil {
+	if err := f.Voice.label(k, m, said{label: e.Label, source: e.source()}, oneByOne, r); err != nil {
 		return err
 	}
 	f.st.Messages.Put(string(k[:]), *m)
@@ -147,13 +146,13 @@ func (e *Labelled) handOver(f *Filter, m *store.Message, known bool, r *Result) 
 	return nil
 }
 
-// hear is tell for feedback that came by name: it says that a mark was taken off
+// hear is label for feedback that came by name: it says that a mark was taken off
 // where a flag that is gone would show it.
 func (f *Voice) hear(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if what == (said{label: model.Ordinary, source: store.SourceMark}) && m.Outcome != store.Undecided {
 		f.ledger.Refuse(k, m.ID, "")
 	}
-	if err := f.tell(k, m, what, with, r); err != nil {
+	if err := f.label(k, m, what, with, r); err != nil {
 		return err
 	}
 	if m.Outcome != store.Undecided && what.source == store.SourceExplicit && m.Source == what.source && m.Label == what.label {
@@ -162,12 +161,52 @@ func (f *Voice) hear(k store.MessageKey, m *store.Message, what said, with manne
 	return nil
 }
 
-// tell takes the owner's word about m, whose key is k: one that was given as such
-// at once, any other as label does. The caller puts the row.
-func (f *Voice) tell(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
-	if what.source != store.SourceExplicit {
-		return f.label(k, m, what, with, r)
+// refuseUnsure gives feedback back that may be about any of several messages.
+func (f *Filter) refuseUnsure(e *Labelled, r *Result) {
+	if e.Waits {
+		r.Expired = append(r.Expired, Expired{Feedback: e.early(f.Waits), Unsure: true})
 	}
+}
+
+// stood notes that the label of m is as it was said, by a stronger source. A provisional one is
+// none any more.
+func (f *Voice) stood(k store.MessageKey, m *store.Message, source store.Source) {
+	for _, t := range f.followers {
+		t.Stood(k)
+	}
+	m.Source = source
+}
+
+// accept reports whether a label for m is news: not what was learnt already, and not weaker than what
+// was. A repeated label only strengthens its source and withdraws a contrary pending one. A
+// provisional label is no word of the owner's, and reading hardly one: the first word is learnt in
+// its place, also when it says the same.
+func (f *Voice) accept(k store.MessageKey, m store.Message, what said) (store.Message, bool) {
+	light := m.Source == store.SourceProvisional || m.Source == store.SourceRead || m.Source == store.SourceFound
+	if m.Label == what.label && (!light || f.opts.weightOf(what.label, what.source) <= f.opts.ImplicitWeight) {
+		if !m.Pending.Source.Outranks(what.strength()) {
+			if m.Pending.Label != 0 && !f.Holds(k, &m, nil) { // this gives the label from now on
+				m.Source = what.source
+			}
+			m.Pending = store.Pending{}
+		}
+		if what.source.Outranks(m.Source) {
+			f.stood(k, &m, what.source)
+		}
+		return m, false
+	}
+	if m.Label != 0 && !m.Pending.Back && m.Source.Outranks(what.strength()) {
+		return m, false
+	}
+	if m.Pending.Label != 0 && !m.Pending.Back && m.Pending.Source.Outranks(what.strength()) {
+		return m, false
+	}
+	return m, true
+}
+
+// label gives m, whose key is k, a label that counts once it has stood for the settle window;
+// at once, if it was given in so many words or there is no window. The caller puts the row.
+func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with manner, r *Result) error {
 	if m.Outcome == store.Undecided {
 		return nil // own mail and excluded folders teach nothing
 	}
@@ -176,13 +215,63 @@ func (f *Voice) tell(k store.MessageKey, m *store.Message, what said, with manne
 	if !fresh {
 		return nil
 	}
-	m.Pending = store.Pending{}
-	return f.Teacher.learn(k, m, what.label, what.source, r)
+	if what.source == store.SourceExplicit || f.opts.Settle == 0 && what.after == 0 {
+		m.Pending = store.Pending{}
+		return f.Teacher.learn(k, m, what.label, what.source, r)
+	}
+	since := f.st.Account.Clock.Add(what.after)
+	queued := m.Pending.Label != 0 && m.Pending.Since == since
+	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: since, Single: with.single, Batch: with.batch}
+	if !queued {
+		f.Waits.settling.push(since, m.Seq, k)
+	}
+	return nil
 }
 
-// refuseUnsure gives feedback back that may be about any of several messages.
-func (f *Filter) refuseUnsure(e *Labelled, r *Result) {
-	if e.Waits {
-		r.Expired = append(r.Expired, Expired{Feedback: e.early(f.Waits), Unsure: true})
+// What the owner says of a message in so many words is final for it: "ordinary" takes our mark off,
+// "important" sets it, as any mark is set. The word outranks threshold, budget, age and an earlier
+// refusal. It does not outrank the configuration: with no mark configured, with shadow = "on", in the
+// owner's own mail and in folders whose mail is not decided, nothing is set. In the shadow that ends
+// by itself it is. What is taken off is taken off in any shadow, as undo does.
+
+// Word returns the label that the owner gave a message in so many words, or by setting or
+// removing the mark; 0: none.
+func Word(m *store.Message) model.Label {
+	if m.Source == store.SourceExplicit || m.Source == store.SourceMark {
+		return m.Label
 	}
+	return 0
+}
+
+// Stands is the decision that is in force on a message: the owner's word if there is one, else
+// what was decided at arrival.
+func Stands(m *store.Message) store.Outcome {
+	switch word := Word(m); {
+	case m.Own || m.Outcome == store.Undecided || word == 0:
+		return m.Outcome
+	case word == model.Important:
+		return store.DecidedImportant
+	}
+	return store.DecidedOrdinary
+}
+
+// obey does to the marks of message k what the owner's word about it says. The caller puts m.
+func (f *Arrivals) obey(k store.MessageKey, m *store.Message, label model.Label) {
+	if label == model.Ordinary {
+		f.ledger.TakeOff(k, m)
+		return
+	}
+	f.ledger.Refusals.Drop(k, m.ID)
+	if f.opts.Shadow != ShadowOn {
+		f.ledger.PutOn(k, m)
+	}
+}
+
+// obeyed reports whether a label asks for nothing to be done to the marks of its message.
+func (f *Arrivals) obeyed(k store.MessageKey, e *Labelled) bool {
+	if e.source() != store.SourceExplicit || f.ledger.Entries.Marked(k) == (e.Label == model.Important) {
+		return true
+	}
+	_, _, ok := f.ledger.PlaceToMark(k)
+	return e.Label == model.Important && (!ok || f.opts.Shadow == ShadowOn || !f.opts.SetsMarks())
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Learner is a model together with the rows of the state that it lives in: a
+// learner is a model together with the rows of the state that it lives in: a
 // linear learner in State.Weights, a kernel learner in State.Supports.
-type Learner interface {
+type learner interface {
 	// Score returns w·φ(x), φ the map of the kernel, x itself for a linear learner.
 	Score(x model.Vector) float64
 	// scoreAt is Score of a vector, which may note there where it found the weights.
@@ -30,9 +30,8 @@ type Learner interface {
 	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
 	// kernel learner keeps no window, and takes none.
 	ascend(e *replayed, alpha float64) model.DualStep
-	// weigh takes the score of a vector apart. It fetches the vector only when the
-	// learner needs it.
-	weigh(x func() model.Vector) apart
+	// weigh takes the score of a vector apart.
+	weigh(x model.Vector) apart
 	// after returns the score of x after a lesson on it, before the limits take anything
 	// away. back is the step that takes back what was learnt of x earlier.
 	after(e model.Lesson, back float64) float64
@@ -59,12 +58,21 @@ type Size struct {
 	Supports int // of a kernel learner
 }
 
-// NewLearner returns the learner of o that goes on from st, which it works on and
+// newLearner returns the learner of o that goes on from st, which it works on and
 // keeps to the rules; nil are none.
-func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
-	if o.Kernel.linear() {
+func newLearner(o Options, st *store.State, rules *RuleSet) (learner, error) {
+	if o.Kernel.Linear() {
 		return &linear{o: o, st: st, rules: rules.Weights()}, o.Learner.Validate()
 	}
+	l, err := ResumeKernel(o, st)
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{l, o, st}, nil
+}
+
+// ResumeKernel returns the kernel learner of o that goes on from the supports of st.
+func ResumeKernel(o Options, st *store.State) (*model.KernelLearner, error) {
 	supports := map[int]model.Support{}
 	for _, key := range st.Supports.Keys() {
 		row, _ := st.Supports.Get(key)
@@ -74,11 +82,7 @@ func NewLearner(o Options, st *store.State, rules *RuleSet) (Learner, error) {
 		}
 		supports[store.SupportSlot(key)] = model.Support{Vector: x, Alpha: row.Alpha, Born: row.Born}
 	}
-	l, err := model.ResumeKernel(o.KernelSpec(), supports, st.Account.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	return &kernel{l, o, st}, nil
+	return model.ResumeKernel(o.KernelSpec(), supports, st.Account.Kernel)
 }
 
 // linear is a learner over explicit weights.
@@ -88,35 +92,14 @@ type linear struct {
 	// rules are those that the weights are kept to.
 	rules *model.Rules
 	slots model.Slots // of a vector that was not scored before
-	// under, of a trial, has the weights of the features that the trial was not given;
-	// they are the same for it.
-	under *model.Weights
 }
 
-func (l *linear) Score(x model.Vector) float64 {
-	if l.under != nil {
-		return l.st.Weights.DotOver(l.under, x)
-	}
-	return l.st.Weights.Dot(x)
-}
-
-func (l *linear) scoreAt(x *past) float64 {
-	if l.under != nil {
-		return l.Score(x.vector)
-	}
-	return l.st.Weights.DotAt(x.vector, &x.at)
-}
-
-func (l *linear) Norm(x model.Vector) float64 { return x.SquaredNorm() }
-func (l *linear) alone() *model.Weights       { return l.st.Weights }
-func (l *linear) size() Size                  { return Size{Weights: l.st.Weights.Len()} }
-
-func (l *linear) weigh(x func() model.Vector) apart {
-	if l.under != nil {
-		l.bring(l.under, x())
-	}
-	return apart{weights: l.st.Weights}
-}
+func (l *linear) Score(x model.Vector) float64 { return l.st.Weights.Dot(x) }
+func (l *linear) scoreAt(x *past) float64      { return l.st.Weights.DotAt(x.vector, &x.at) }
+func (l *linear) Norm(x model.Vector) float64  { return x.SquaredNorm() }
+func (l *linear) alone() *model.Weights        { return l.st.Weights }
+func (l *linear) size() Size                   { return Size{Weights: l.st.Weights.Len()} }
+func (l *linear) weigh(model.Vector) apart     { return apart{weights: l.st.Weights} }
 
 func (l *linear) Learn(k store.MessageKey, e model.Lesson, at *model.Slots) model.Update {
 	if at == nil {
@@ -195,10 +178,8 @@ func (l *linear) after(e model.Lesson, back float64) float64 { return l.play(e, 
 
 // play returns those weights after the lesson.
 func (l *linear) play(e model.Lesson, back float64) *model.Weights {
-	if l.under != nil {
-		l.bring(l.under, e.Vector)
-	}
-	t := l.trial()
+	t := l.trial(model.NewWeights(0))
+	t.bring(l.st.Weights, l.rules.Touched(nil))
 	t.bring(l.st.Weights, e.Vector)
 	t.repeat(store.MessageKey{}, e.Vector, back)
 	t.Learn(store.MessageKey{}, e, nil)
@@ -213,12 +194,11 @@ func (l *linear) effect(e model.Lesson, back float64) func(model.Vector) float64
 	return func(x model.Vector) float64 { return model.Dot(change, x) }
 }
 
-// trial returns a learner like l that knows the weights of the rules' features, and of
-// those that bring gives it. Nothing that it does gets into the state.
-func (l *linear) trial() *linear {
-	t := &linear{o: l.o, st: &store.State{Weights: model.NewWeights(0)}, rules: l.rules}
-	t.o.Limits.Weights = math.MaxInt // which is that of all weights
-	t.bring(l.st.Weights, l.rules.Touched(nil))
+// trial returns a learner like l on these weights, without a limit. Nothing that it does gets into
+// the state.
+func (l *linear) trial(w *model.Weights) *linear {
+	t := &linear{o: l.o, st: &store.State{Weights: w}, rules: l.rules}
+	t.o.Limits.Weights = math.MaxInt
 	return t
 }
 
@@ -248,8 +228,8 @@ func (k *kernel) alone() *model.Weights        { return k.l.Alone() }
 func (k *kernel) project()                     {}
 func (k *kernel) size() Size                   { return Size{Supports: k.l.Len()} }
 
-func (k *kernel) weigh(x func() model.Vector) apart {
-	w, rest := k.l.Weigh(x())
+func (k *kernel) weigh(x model.Vector) apart {
+	w, rest := k.l.Weigh(x)
 	return apart{w, rest}
 }
 

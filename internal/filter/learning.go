@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"errors"
 	"math"
 
 	"github.com/hinged/hinged/featurize"
@@ -17,7 +18,7 @@ type Learning struct {
 	opts    *Options
 	st      *store.State
 	line    *Line
-	learner Learner
+	learner learner
 	rules   *RuleSet
 	lessons lessonWindow
 	// messages are those whose vectors can be read; nil: all that vectors has.
@@ -49,7 +50,7 @@ func (f *Learning) Vectors() *VectorCache { return f.vectors }
 // bringing them in line once more could change their last bits, so the caller does that (Project)
 // where the rules are others.
 func (f *Learning) Obey(rules *RuleSet) error {
-	learner, err := NewLearner(*f.opts, f.st, rules)
+	learner, err := newLearner(*f.opts, f.st, rules)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (f *Learning) Along(with *Filter) {
 // trim lets go of lessons that the options let no step of replay go back to.
 func (f *Learning) trim() {
 	size := 0
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		size = f.opts.Dual.Window
 	}
 	f.lessons.trim(f.st, size)
@@ -109,7 +110,7 @@ func (f *Learning) Decide(k store.MessageKey, x *featurize.Features, vouched boo
 // judge scores a message and decides, changing nothing. v has the vector of x, and vouched is
 // that of its Meta.
 func (f *Learning) judge(k store.MessageKey, x *featurize.Features, v *past, vouched bool) Decision {
-	c := f.line.fitted()
+	c := f.line.Cut()
 	d := Decision{Message: k, Score: f.learner.scoreAt(v), Threshold: c.Threshold}
 	d.Above = f.line.above(c, d.Score)
 	d.Probability = f.line.Probability(d.Score)
@@ -148,7 +149,7 @@ func (f *Learning) Teach(l *store.Lesson, marked bool) error {
 // Learn learns l, notes in it how, and keeps the accounts that are of learning
 // alone.
 func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
@@ -159,7 +160,7 @@ func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
 
 // enter enters a lesson into the window, and into the accounts what it did.
 func (f *Learning) enter(l *store.Lesson, x model.Vector, u model.Update) {
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		norm := x.SquaredNorm()
 		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, norm, u))
 		f.vectors.keep(l.Message, norm)
@@ -188,7 +189,7 @@ func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
 		Score: l.Score, Step: l.Step,
 		Mistake: f.opts.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
 	}
-	if f.opts.replays() {
+	if f.opts.Replays() {
 		f.takeBack(l.Message, x)
 	}
 	if l.Step != 0 {
@@ -199,3 +200,71 @@ func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
 
 // Score scores a vector with the weights as they are now.
 func (f *Learning) Score(x model.Vector) float64 { return f.learner.Score(x) }
+
+// Classify decides a message as if it had just arrived, which includes the steps of replay
+// that come before every arrival, and has see look at the decision and its features. As long
+// as see runs, what it asks about the score of these features agrees with the decision. see
+// must change nothing and keep nothing, and afterwards nothing has changed.
+//
+// It leaves out the steps on lessons whose vectors were given up since the state was read.
+func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Features)) error {
+	meta := NewMeta(m)
+	x := &f.passing.features
+	f.freezer.FreezeInto(x, m, facts(f.st, meta))
+	now := f.learning.learner
+	defer func() { f.learning.learner = now }()
+	f.passing.vector = x.AppendVector(f.passing.vector[:0])
+	if err := f.learning.rehearse(); err != nil {
+		return err
+	}
+	d := f.learning.judge(meta.Key, x, &past{vector: f.passing.vector}, meta.Vouched)
+	d.Correspondent = f.People.corresponds(meta.From)
+	if f.line.InShadow() && d.Outcome == store.DecidedImportant {
+		d.Reason = store.ReasonShadow
+	}
+	see(d, x)
+	return nil
+}
+
+// rehearse puts a learner in the place of f's that has taken the next steps of replay, on a copy
+// of the weights, and can score and explain messages. What the limit on weights would then take
+// away stays. The steps are the same for all messages until the next event, so it is kept until
+// then. It changes nothing of f but that.
+func (f *Learning) rehearse() error {
+	l, explicit := f.learner.(*linear)
+	size := int(f.st.Account.WindowNext - f.lessons.first)
+	if !explicit || !f.opts.Replays() || size == 0 || f.opts.Dual.Steps == 0 {
+		return nil
+	}
+	if f.rehearsed != nil {
+		f.learner = f.rehearsed
+		return nil
+	}
+	t, whole := l.trial(l.st.Weights.Clone()), true
+	alphas := map[string]float64{} // of lessons whose turn has come
+	for n := range uint64(f.opts.Dual.Steps) {
+		key, row, due := f.turn(f.st.Account.Replayed+n, size)
+		if !due {
+			continue
+		}
+		v, err := f.vectors.recall(row.Message)
+		if errors.Is(err, store.ErrNotFound) {
+			whole = false // that may change without an event
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if alpha, again := alphas[key]; again {
+			row.Alpha = alpha
+		}
+		// The slots of a copy are of no use to the learner that stays.
+		if s := t.ascend(&replayed{past: &past{vector: v.vector, norm: v.norm}, label: row.Label, weight: row.Weight}, row.Alpha); s.Step != 0 {
+			alphas[key] = s.Alpha
+		}
+	}
+	if f.learner = t; whole {
+		f.rehearsed = t
+	}
+	return nil
+}

@@ -12,10 +12,9 @@ import (
 // ledger before it is put there, by a Message-ID that nobody can guess. So it is known when
 // it arrives, is never decided, learnt from or marked, and is not written twice.
 //
-// A letter may ask about one message. What the owner does with the letter is the owner's
-// word about that message: a star or a mark says that it is important; Trash, Junk, $junk
-// or \Deleted say that it is ordinary. Like any word it counts once it has stood for the
-// settle window.
+// A letter may ask about one message. A star or a mark on the letter says that the message is
+// important; Trash, Junk, $junk or \Deleted say that it is ordinary. Like any word it counts once it
+// has stood for the settle window.
 
 // LetterIntended says that a letter is about to be put into a mailbox.
 type LetterIntended struct {
@@ -116,7 +115,7 @@ func (f *moves) answerOf(id store.ID, e *store.LedgerEntry) (answer model.Label,
 		p, _ := f.st.Places.Get(key)
 		mailbox, _ := store.SplitPlaceKey(key)
 		// Another program may mark whatever arrives.
-		byProgram := f.Voice.programKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
+		byProgram := f.Voice.ProgramKnown() && !ingest.HasFlag(p.Flags, `\Seen`) && f.st.Account.Clock <= e.Intended.Add(machinePace)
 		for _, flag := range p.Flags {
 			if flag == `\flagged` && !f.ledger.IsMark(flag) || (f.ledger.IsMark(flag) || flag == "$important") && !byProgram {
 				return model.Important, false

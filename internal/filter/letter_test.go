@@ -4,11 +4,14 @@ package filter_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
-
+	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
 
@@ -203,4 +206,196 @@ func TestWhatALetterAskedAboutIsForgottenWithTheMessage(t *testing.T) {
 	if l := w.f.Ledger().Letters.All(); len(l) != 1 || l[0].Asks != (store.MessageKey{}) {
 		t.Errorf("the ledger has %+v", l)
 	}
+}
+
+// askable is what Ask may choose from, as the comments have it.
+func (w *world) askable(since store.Moment) map[store.MessageKey]bool {
+	st := w.f.State()
+	all := map[store.MessageKey]bool{}
+	for _, key := range st.Messages.Keys() {
+		m, _ := st.Messages.Get(key)
+		spoken := m.Pending.Label != 0
+		switch m.Source {
+		case store.SourceAnswered, store.SourceMoved, store.SourceJunk, store.SourceFlagged, store.SourceMark, store.SourceExplicit:
+			spoken = true
+		}
+		switch ingest.Role(m.Role) {
+		case ingest.RoleSent, ingest.RoleDrafts, ingest.RoleJunk, ingest.RoleTrash:
+			continue
+		}
+		if m.Arrived >= since && m.Outcome != store.Undecided && !m.Own && m.Rule == 0 && !spoken {
+			all[store.MessageKey([]byte(key))] = true
+		}
+	}
+	return all
+}
+
+// TestAskNamesWhatMayBeAskedAbout plays a mailbox with all that may happen to a message,
+// and asks now and then: the same after a restart, all that may be asked about if so many
+// are wanted, and nothing that was answered before.
+func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
+	o := testOptions()
+	o.Threshold = filter.DefaultOptions().Threshold
+	o.SilenceCalendar = true
+	w := newWorld(t, o)
+	w.apply(&filter.Ruled{At: w.moment(), Rules: []filter.Rule{{Match: "from:boss@example.com", Label: model.Important}}})
+	rng := rand.New(rand.NewPCG(3, 4))
+	answered := map[store.MessageKey]bool{}
+	var letters []letter
+	asked, ruled := 0, 0
+	for i := range 300 {
+		from := []string{"boss@example.com", owner, "ann@example.com", "bob@example.com", "news@example.net"}[rng.IntN(5)]
+		box := []string{"INBOX", "INBOX", "INBOX", "Junk", "Keep"}[rng.IntN(5)]
+		if from == owner {
+			box = "Sent"
+		}
+		l, r := w.deliver(box, mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprintf("word%d thing%d", rng.IntN(6), rng.IntN(40))))
+		if r.Decision != nil && r.Decision.Rule != nil {
+			ruled++
+		}
+		letters = append(letters, l)
+		w.now = w.now.Add(time.Duration(rng.IntN(120)) * time.Minute)
+		switch about := rng.IntN(len(letters)); rng.IntN(8) {
+		case 0:
+			w.flag(letters[about], `\Answered`)
+		case 1:
+			w.flag(letters[about], `\Flagged`)
+		case 2:
+			letters[about] = w.move(letters[about], []string{"Junk", "Trash", "Keep"}[rng.IntN(3)], `\Seen`)
+		case 3:
+			w.wait(time.Minute)
+		}
+		n, since := rng.IntN(5), w.moment().Add(-time.Duration(rng.IntN(72))*time.Hour)
+		got, err := w.f.Messages.Ask(n, since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := w.askable(since)
+		if len(got.Messages) != min(n, len(want)) {
+			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d", i+1, len(want), n, len(got.Messages))
+		}
+		again, err := filter.New(w.f.State(), w.features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := again.Messages.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
+			t.Fatalf("after a restart got %x, %v, want %x", after.Messages, err, got.Messages)
+		}
+		all, err := w.f.Messages.Ask(1000, since)
+		if sum := all.TeachNothing + all.Ruled + all.Labelled + all.Lost + len(all.Messages); err != nil || sum != all.Seen {
+			t.Fatalf("%d of %+v are accounted for, %v", sum, all, err)
+		}
+		for _, k := range all.Messages {
+			if !want[k] {
+				t.Fatalf("message %x is asked about, or is so twice", k)
+			}
+			delete(want, k)
+		}
+		if len(want) > 0 || !slices.Equal(all.Messages[:len(got.Messages)], got.Messages) {
+			t.Fatalf("%d are not asked about, or the best of all are not the best few", len(want))
+		}
+		if i%3 > 0 {
+			continue
+		}
+		for _, k := range got.Messages {
+			if answered[k] {
+				t.Fatalf("message %x was answered before", k)
+			}
+			answered[k] = true
+			asked++
+			if w.f.Messages.SpokenOf(k) {
+				t.Fatalf("something was said of message %x", k)
+			}
+			w.apply(&filter.Labelled{At: w.moment(), Message: k, Label: model.Label(1 - 2*rng.IntN(2))})
+			if !w.f.Messages.SpokenOf(k) {
+				t.Fatalf("nothing was said of message %x", k)
+			}
+		}
+	}
+	if asked < 50 || ruled < 20 {
+		t.Errorf("only %d messages were asked about, and %d decided by the rule", asked, ruled)
+	}
+}
+
+// TestWhatIsNeverAskedAbout has one message of each kind.
+func TestWhatIsNeverAskedAbout(t *testing.T) {
+	w := newWorld(t, testOptions())
+	w.apply(&filter.Ruled{At: w.moment(), Rules: []filter.Rule{{Match: "from:boss@example.com", Label: model.Important}}})
+	since := w.moment()
+	put := func(box, from string, flags ...string) letter {
+		l, _ := w.deliver(box, mail(fmt.Sprint(len(w.journal), "@x"), from, owner, fmt.Sprint("words ", len(w.journal))), flags...)
+		return l
+	}
+	put("Sent", owner)
+	put("Drafts", owner)
+	put("Junk", "ann@example.com")
+	put("Trash", "ann@example.com")
+	w.move(put("INBOX", "ann@example.com"), "Trash", `\Seen`)
+	put("INBOX", "boss@example.com")
+	w.flag(put("INBOX", "ann@example.com"), `\Flagged`)
+	told := put("INBOX", "ann@example.com")
+	w.apply(&filter.Labelled{At: w.moment(), Message: told.key, Label: model.Ordinary})
+	delete(w.features, put("INBOX", "ann@example.com").key)
+	w.f.Release()
+	quiet := put("INBOX", "ann@example.com")
+	before, _ := store.Digest(w.f.State())
+	q, err := w.f.Messages.Ask(100, since)
+	if err != nil || len(q.Messages) != 1 || q.Messages[0] != quiet.key ||
+		q.Seen != 10 || q.TeachNothing != 5 || q.Ruled != 1 || q.Labelled != 2 || q.Lost != 1 {
+		t.Errorf("got %+v, %v", q, err)
+	}
+	if after, _ := store.Digest(w.f.State()); after != before {
+		t.Error("asking changed the state")
+	}
+	if q, err := w.f.Messages.Ask(100, since.Add(time.Hour)); err != nil || q.Seen != 0 {
+		t.Errorf("of later mail: got %+v, %v", q, err)
+	}
+}
+
+// questioned is a filter with messages of some senders, the newest of which comes first in
+// what it returns.
+func questioned(t *testing.T, important uint64, senders ...string) (*world, []store.MessageKey) {
+	w := newWorld(t, testOptions())
+	var keys []store.MessageKey
+	for i, from := range senders {
+		l, _ := w.deliver("INBOX", mail(fmt.Sprintf("m%d@x", i), from, owner, fmt.Sprint("word", i)))
+		keys = slices.Insert(keys, 0, l.key)
+	}
+	w.f.State().Account.Important, w.f.State().Account.Ordinary = important, 100
+	return w, keys
+}
+
+func TestEarlyQuestionsTakeTurnsAndAskAboutEachSenderOnce(t *testing.T) {
+	w, keys := questioned(t, filter.SpreadUntil-1, "shop@x", "ann@x", "shop@x", "bob@x", "ann@x", "shop@x", "eve@x")
+	threshold := w.f.Status.Counts().Threshold
+	away := []float64{9, 3, 8, 1, -7, 6, -5} // of the messages, the newest first
+	var scored []filter.Scored
+	for i, k := range keys {
+		scored = append(scored, filter.Scored{k, threshold + away[i]})
+	}
+	// The surest are eve's (9) and ann's (8), bob's (1) is nearest, and shop's (3) is left.
+	// Then come second ones: shop's nearest (-5), ann's (6), and shop's third.
+	want := []int{0, 3, 2, 1, 6, 5, 4}
+	if got := places(keys, w.f.Messages.Choose(7, scored)); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestLateQuestionsAreThoseInDoubt(t *testing.T) {
+	w, keys := questioned(t, filter.SpreadUntil, "shop@x", "ann@x", "shop@x", "bob@x")
+	threshold := w.f.Status.Counts().Threshold
+	scored := []filter.Scored{{keys[0], threshold + 5}, {keys[1], threshold - 1}, {keys[2], threshold + 3}, {keys[3], threshold + 2}}
+	// The oldest is in more doubt than ann's, and is of the same sender as the first.
+	want := []store.MessageKey{keys[1], keys[2], keys[0], keys[3]}
+	if got := w.f.Messages.Choose(9, scored); !slices.Equal(got, want) {
+		t.Errorf("got %v", places(keys, got))
+	}
+}
+
+// places says where keys are in all.
+func places(all, keys []store.MessageKey) (out []int) {
+	for _, k := range keys {
+		out = append(out, slices.Index(all, k))
+	}
+	return out
 }

@@ -4,6 +4,7 @@ package filter
 
 import (
 	"math"
+	"time"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -18,7 +19,7 @@ type Line struct {
 	labelled *window
 	standing Standing
 	recent   *window
-	cut      cut
+	cut      Cut
 	stale    bool // the windows changed since cut was fitted
 }
 
@@ -30,8 +31,8 @@ func (f *Line) gather() {
 	f.stale = true
 }
 
-// fitted returns the cut in force, fitting it anew when the windows changed.
-func (f *Line) fitted() cut {
+// Cut returns where the line runs now, fitting it anew when the windows changed.
+func (f *Line) Cut() Cut {
 	if f.stale {
 		recent := f.recent.sorted
 		if f.opts.Threshold.Mode == ModeBudget {
@@ -46,19 +47,12 @@ func (f *Line) fitted() cut {
 	return f.cut
 }
 
-// Cut returns the threshold, and the lower end of the band below it in which messages are
-// unsure.
-func (f *Line) Cut() (threshold, low float64) {
-	c := f.fitted()
-	return c.Threshold, c.Low
-}
-
 // Called returns what a score is called now.
 func (f *Line) Called(score float64) store.Outcome {
 	if !f.Trained() {
 		return store.DecidedUnsure
 	}
-	return f.fitted().outcome(score)
+	return f.Cut().outcome(score)
 }
 
 // noteScore enters the score of a decided message into the window, and into the account of marks
@@ -99,7 +93,7 @@ func Rounded(p float32) float64 { return math.Round(float64(float64(p)*1000)) / 
 
 // above reports whether a score alone calls a message important where F1 is what counts; see
 // Standing.
-func (f *Line) above(c cut, score float64) bool {
+func (f *Line) above(c Cut, score float64) bool {
 	if t := f.opts.Threshold; t.Mode != ModeAuto && t.Mode != ModeFixed {
 		t.Mode = ModeAuto
 		c = f.raised(t.fit(f.labelled, f.recent.sorted, 0))
@@ -161,9 +155,104 @@ func (f *Line) Spend(day int32) store.Reason {
 	switch limit := f.opts.Threshold.PerDay; {
 	case limit > 0 && a.SentToday >= uint32(limit):
 		return store.ReasonBudget
-	case f.fewADay() && a.SentToday >= firstMarks:
+	case f.FewADay() && a.SentToday >= FirstMarks:
 		return store.ReasonShadow
 	}
 	a.SentToday++
 	return store.ReasonThreshold
+}
+
+// When important mail becomes rarer, or scores rise, the best threshold for the last 2,000 labelled
+// scores is too low until the window has followed. So the threshold rises while more messages are
+// called important than there were above it among the labelled scores. It does not fall while fewer
+// are. The constants were chosen on linux-mtd and linux-mips (docs/results.md, "The threshold").
+const (
+	// excessWeight is by how much the threshold rises, in units of the score, for an
+	// excess of 1.
+	excessWeight = 1.6
+	// excessMemory is over how many messages the share called important is taken: the
+	// weight of each falls by a factor of 1 - 1/excessMemory with the next.
+	excessMemory = 30
+	// excessDelay is how long calls are gathered before they count, so that one threshold
+	// judges mail that comes in bulk. Such mail is often alike, and many calls in a row then
+	// say nothing of the threshold.
+	excessDelay = time.Hour
+)
+
+// raised returns a cut, which was fitted to the labelled scores, with its lines moved up for
+// the excess. That is the share of messages called important of late less the share of the
+// labelled scores above the fitted threshold; below 0 it counts as 0.
+func (f *Line) raised(c Cut) Cut {
+	labelled := f.labelled.sorted
+	if f.st.Account.CallsSince == 0 || len(labelled) == 0 {
+		return c
+	}
+	above := share(len(labelled)-firstAbove(labelled, c.Threshold), len(labelled))
+	by := float64(excessWeight * max(0, f.st.Account.CalledShare-above))
+	c.Threshold, c.Low = c.Threshold+by, c.Low+by
+	return c
+}
+
+// noteCall counts a decision that was made by score, at the account's clock, in the share
+// called important. Decisions by rules, and those made before enough was learnt, say nothing
+// of the threshold and do not count.
+func (f *Line) noteCall(d *Decision) {
+	if Counted(d.Reason) {
+		f.call(f.st.Account.Clock, d.Above)
+	}
+}
+
+// Counted reports whether a decision with that reason is a call that counts.
+func Counted(r store.Reason) bool { return r != store.ReasonRule && r != store.ReasonTooFewLabels }
+
+// call counts one message that was called important, or was not, at a moment.
+func (f *Line) call(at store.Moment, important bool) {
+	a := &f.st.Account
+	if at >= a.CallsSince.Add(excessDelay) {
+		// The calls of the last hour, as many times their mean.
+		if a.Calls > 0 {
+			mean := share(int(a.CallsImportant), int(a.Calls))
+			a.CalledShare = mean + float64((a.CalledShare-mean)*faded(a.Calls))
+		}
+		a.CallsSince, a.Calls, a.CallsImportant = at, 0, 0
+	}
+	a.Calls++
+	if important {
+		a.CallsImportant++
+	}
+	f.stale = true
+}
+
+// countCalls counts the calls anew after lessons were taken back, which may have called much
+// important: those of earlier messages as they were made, and those since as they would have been.
+func (f *Line) countCalls(calls []Call) {
+	a := &f.st.Account
+	a.CalledShare, a.CallsSince, a.Calls, a.CallsImportant = 0, 0, 0, 0
+	f.stale = true
+	for _, c := range calls {
+		switch {
+		case !c.Since:
+			f.call(c.At, c.Above)
+		case f.Trained():
+			f.call(c.At, f.above(f.Cut(), c.Score))
+		}
+	}
+}
+
+// Call is a message that counts as a call. Since: it came since lessons were taken back,
+// and without them its score would have been this.
+type Call struct {
+	At    store.Moment
+	Above bool
+	Since bool
+	Score float64
+}
+
+// faded returns what is left of the weight of the calls before n others.
+func faded(n uint32) float64 {
+	left := 1.0
+	for range min(n, 100*excessMemory) { // more change nothing: it is below 1e-40 then
+		left *= 1 - 1.0/excessMemory
+	}
+	return left
 }

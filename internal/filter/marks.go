@@ -62,7 +62,7 @@ func (f *Arrivals) obstacle(e *Arrived, m *store.Message) store.Reason {
 	if f.opts.Shadow == ShadowAuto {
 		f.line.Prove()
 	}
-	if f.line.InShadow() || !f.opts.marking() || f.line.fewADay() && !f.Messages.amongSurest(m) {
+	if f.line.InShadow() || !f.opts.SetsMarks() || f.line.FewADay() && !f.Messages.amongSurest(m) {
 		return store.ReasonShadow
 	}
 	return store.ReasonThreshold

@@ -148,7 +148,7 @@ type Kernel struct {
 	Budget int          `cbor:"2,keyasint"` // most supports
 }
 
-func (k Kernel) linear() bool { return k == Kernel{} }
+func (k Kernel) Linear() bool { return k == Kernel{} }
 
 // KernelSpec returns what a kernel learner is made of; its Kernel is 0 for a linear one.
 func (o Options) KernelSpec() model.KernelSpec {
@@ -194,7 +194,7 @@ func DefaultOptions() Options {
 func (o Options) Validate() error {
 	t, d, l := o.Threshold, o.Dual, o.Limits
 	errs := []error{o.Learner.Validate(), ValidateRules(o.Rules)}
-	if !o.Kernel.linear() && errs[0] == nil {
+	if !o.Kernel.Linear() && errs[0] == nil {
 		errs = append(errs, o.KernelSpec().Validate())
 	}
 	_, zone := zones.Load(o.TimeZone)
@@ -209,7 +209,7 @@ func (o Options) Validate() error {
 		is   any
 		must string
 	}{
-		{o.Kernel.linear() || o.Kernel.Budget >= 1 && o.Kernel.Budget <= maxSupports, "the most supports", o.Kernel.Budget, "be from 1 to 100000"},
+		{o.Kernel.Linear() || o.Kernel.Budget >= 1 && o.Kernel.Budget <= maxSupports, "the most supports", o.Kernel.Budget, "be from 1 to 100000"},
 		{slices.Contains([]Mode{ModeAuto, ModeMissed, ModeBudget, ModeCost, ModeFixed}, t.Mode), "threshold mode", t.Mode, "be auto, missed, budget, cost or fixed"},
 		{in(ModeAuto, t.Precision >= 0 && t.Precision < 1), "the precision promised", t.Precision, "be at least 0 and below 1"},
 		{in(ModeMissed, t.Missed > 0 && t.Missed < 1), "the share that may be missed", t.Missed, "lie between 0 and 1"},
@@ -261,5 +261,5 @@ func optionsOf(st *store.State) (Options, error) {
 	return o, nil
 }
 
-// marking reports whether anything is to be done with important messages.
-func (o *Options) marking() bool { return len(o.Marks) > 0 || o.CopyTo != "" }
+// SetsMarks reports whether anything is to be done with important messages.
+func (o *Options) SetsMarks() bool { return len(o.Marks) > 0 || o.CopyTo != "" }

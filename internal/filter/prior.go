@@ -9,14 +9,10 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Primed gives an account weights to begin with, its prior: those that lessons of
-// other owners led to, for features that name nobody. An account that has learnt
-// something keeps what it has, and the event changes nothing.
-//
-// The prior counts as no lesson: the least numbers of labels, the shadow and the
-// threshold wait for the owner's own. It is part of what every lesson starts from, so
-// it stays in the weights until the owner's lessons outweigh it. Only a linear learner
-// makes use of it.
+// Primed gives an account weights to begin with, its prior: those that lessons of other owners led
+// to, for features that name nobody. An account that has learnt something keeps what it has. The
+// prior counts as no lesson: the least numbers of labels, the shadow and the threshold wait for the
+// owner's own. Only a linear learner makes use of it.
 type Primed struct {
 	At store.Moment `cbor:"1,keyasint,omitempty"`
 	// Weights are the prior; empty: none.
@@ -80,7 +76,7 @@ func Prime(st *store.State, o Options, prior store.PackedVector) error {
 // begin sets the weights of a state that has none to its prior, the strongest of it
 // where the account may not have as many.
 func begin(st *store.State, o Options) error {
-	if !o.Kernel.linear() {
+	if !o.Kernel.Linear() {
 		return nil
 	}
 	x, err := PriorOf(st).Unpack()

@@ -152,9 +152,7 @@ func TestAPrimedAccountIsAFunctionOfItsEvents(t *testing.T) {
 		o.Limits.Weights = []int{1 << 20, 130}[seed%2]
 		o.Learner.Kind = model.Kinds()[(seed+3)%4]
 		o.Rules = []filter.Rule{{"from:person1@example.com", model.Ordinary}}
-		calm, shaken := newWorld(t, o), newWorld(t, o)
-		shaken.restart = true
-		for _, w := range []*world{calm, shaken} {
+		calm, _ := threeWays(t, o, func(w *world) {
 			w.rules, w.tells = true, true
 			w.apply(&filter.Primed{At: w.moment(), Weights: somePrior(seed, 150)})
 			w.wantObedient()
@@ -165,13 +163,8 @@ func TestAPrimedAccountIsAFunctionOfItsEvents(t *testing.T) {
 			w.apply(&filter.Primed{At: w.moment(), Weights: somePrior(seed+1, 90)})
 			w.storm(seed+100, 200)
 			w.wantObedient()
-		}
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.features)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantSameDigest(t, "replay", calm.f, f)
+		})
+		f := calm.f
 		if a := f.State().Account; a.Updates == 0 || len(f.Prior()) == 0 {
 			t.Fatalf("seed %d: %d updates, a prior of %d bytes; both must be for this test to mean anything", seed, a.Updates, len(f.Prior()))
 		}
@@ -234,11 +227,7 @@ func TestAKernelAccountHasNoUseForAPriorUntilItIsLinear(t *testing.T) {
 		w.apply(&filter.Configured{At: w.moment(), Options: linear})
 		w.wantPrior(prior)
 	}
-	f, _, err := past.Replay(store.NewState(), w.entries(), w.features)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantSameDigest(t, "replay", w.f, f)
+	wantSameDigest(t, "replay", w.f, w.replayed())
 }
 
 // TestTheOwnersLessonsOutweighThePrior: the prior says the contrary of the owner about

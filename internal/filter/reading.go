@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
@@ -11,18 +10,9 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// Most people star and answer little. They read and delete, hundreds of messages in a year,
-// and what they read and keep is mostly what they want. But reading says something only where
-// the owner does not read everything: who opens all mail, or has a program that marks all as
-// read, says nothing by it. So reading is a yes as far as it parts the owner's mail, and
+// Most people star and answer little; what they read and keep is mostly what they want. But who
+// opens all mail says nothing by it. So reading is a yes as far as it parts the owner's mail, and
 // whatever the owner says with a star, a mark or an answer outranks it.
-//
-//	read by itself ─▶ kept for Dual.Horizon ─▶ yes (SourceRead), if readingTells says so
-//	one text for many, read and kept ─▶ nothing, where it would be a yes: people open more
-//	  newsletters than they want marked
-//	left unread    ─▶ as ever: a no, at first provisional
-//	read with many others at once, or before we saw it for the first time ─▶ says nothing
-//	a personal letter, read and kept ─▶ unknown, if it is no yes
 
 const (
 	// readWeight is how much a yes from reading weighs, in parts of Options.ImplicitWeight, where
@@ -33,46 +23,25 @@ const (
 	readDoubt = 0.4
 	// readMany are more messages than anybody reads one by one within a settle window.
 	readMany = 10
-	// readLeast is how many messages must have been read and kept, and how many not, before
+	// ReadLeast is how many messages must have been read and kept, and how many not, before
 	// reading tells anything.
-	readLeast = 3
+	ReadLeast = 3
 	// readMost is over how many messages reading is counted, before older ones count half.
 	readMost = 500
-	// readEnough is how much reading must tell for what was read to be a yes: below it the yes
+	// ReadEnough is how much reading must tell for what was read to be a yes: below it the yes
 	// would be about nearly all mail.
-	readEnough = 0.3
+	ReadEnough = 0.3
 )
 
-// readingTells returns how much reading says about what this owner wants, from 0, nothing, to
+// ReadingTells returns how much reading says about what this owner wants, from 0, nothing, to
 // 1: all where at least every other message is left unread, or thrown away unread. What is read
 // and thrown away counts half: who opens everything still parts what to keep from what not.
-func (f *People) readingTells() float64 {
+func (f *People) ReadingTells() float64 {
 	r := &f.st.Account.Reading
-	if r.Read+r.Done < readLeast || 2*r.Passed+r.Done < 2*readLeast {
+	if r.Read+r.Done < ReadLeast || 2*r.Passed+r.Done < 2*ReadLeast {
 		return 0
 	}
 	return min(1, float64(2*r.Passed+r.Done)/float64(r.Read+r.Done+r.Passed))
-}
-
-// Reading says how much reading tells of this owner, from 0 to 1, and why, in words.
-func (f *People) Reading() (tells float64, words string) {
-	r := &f.st.Account.Reading
-	tells = f.readingTells()
-	opened := r.Read + r.Done
-	read := fmt.Sprintf("you read %d of the last %d messages", opened, opened+r.Passed)
-	if r.Done > 0 {
-		read += fmt.Sprintf(" and threw %d of them away", r.Done)
-	}
-	switch {
-	case opened+r.Passed < 2*readLeast:
-		return tells, "nothing yet: too little was seen of what you read"
-	case tells == 0 && opened < readLeast:
-		return tells, "nothing: " + read
-	case tells < readEnough:
-		return tells, "next to nothing: " + read
-	default:
-		return tells, "what you read and keep counts as a small yes: " + read
-	}
 }
 
 // countReading counts how a message was handled, or with by = -1 takes it out.
@@ -106,7 +75,7 @@ func (f *Voice) noteRead(k store.MessageKey, m *store.Message, with manner) {
 	}
 	newest := &f.st.Account.Reading.Newest
 	*newest = max(*newest, m.Seq)
-	waits := m.Quiet == store.QuietHours && f.People.readingTells() >= readEnough
+	waits := m.Quiet == store.QuietHours && f.People.ReadingTells() >= ReadEnough
 	again := m.Quiet == store.QuietNothing && m.Source <= store.SourceProvisional && m.SilenceFrom > 0 && !f.ledger.Entries.EverMarked(k)
 	if f.opts.Provisional() && (waits || again) {
 		m.Quiet, m.ReadAt = store.QuietHours, f.st.Account.Clock
@@ -219,7 +188,7 @@ func (f *People) quietWord(m *store.Message, marked, final bool) said {
 	if m.Copies == 0 || thrownAway(m) {
 		return no
 	}
-	read := m.Seen && !m.Together && f.readingTells() >= readEnough
+	read := m.Seen && !m.Together && f.ReadingTells() >= ReadEnough
 	switch {
 	case read && !marked && m.Personal:
 		return said{label: model.Important, source: store.SourceRead}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
@@ -40,7 +41,7 @@ func readerWorld(t *testing.T, change func(*filter.Options)) *world {
 
 func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	w := readerWorld(t, nil)
-	if tells, words := w.f.People.Reading(); tells != 1 {
+	if tells, words := words.Reading(w.f); tells != 1 {
 		t.Fatalf("reading tells %v: %s", tells, words)
 	}
 	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
@@ -102,7 +103,7 @@ func TestNewsThatIsReadAndKeptTeachesNothing(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("news@x", "news@example.com", owner, "news"))
 	w.flag(l, `\Seen`)
 	w.wait(9 * 24 * time.Hour)
-	if m := w.row(l); m.Label != 0 || m.Lessons != 0 || w.f.State().Account.Unknown != 0 {
+	if m := w.row(l); m.Label != 0 || m.Lessons != 0 || w.f.Status.Counts().Unknown != 0 {
 		t.Errorf("it is %+v", m)
 	}
 	if now := w.f.Line().Standing(); now.Labels != judged.Labels+1 || now.Important != judged.Important {
@@ -119,11 +120,11 @@ func TestWhoOpensEverythingTellsByWhatIsThrownAway(t *testing.T) {
 		f.CountReading(store.HandledDone, 1)
 		f.CountReading(store.HandledDone, 1)
 	}
-	if tells, words := f.People.Reading(); tells != 0.5 || words != "what you read and keep counts as a small yes: you read 16 of the last 16 messages and threw 8 of them away" {
+	if tells, words := words.Reading(f); tells != 0.5 || words != "what you read and keep counts as a small yes: you read 16 of the last 16 messages and threw 8 of them away" {
 		t.Errorf("%v: %s", tells, words)
 	}
 	f.CountReading(store.HandledDone, -1)
-	if tells, _ := f.People.Reading(); tells != 7.0/15 {
+	if tells, _ := words.Reading(f); tells != 7.0/15 {
 		t.Errorf("one of them taken back: %v", tells)
 	}
 }
@@ -250,7 +251,7 @@ func TestWhoReadsEverythingSaysNothingByIt(t *testing.T) {
 					t.Fatalf("got %+v", l)
 				}
 			}
-			if tells, words := w.f.People.Reading(); tells != 0 || len(w.lessons) != 20 {
+			if tells, words := words.Reading(w.f); tells != 0 || len(w.lessons) != 20 {
 				t.Errorf("reading tells %v: %s; %d lessons", tells, words, len(w.lessons))
 			}
 		})
@@ -274,13 +275,13 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}
-	if n := w.f.State().Account.Unknown; n != 1 || w.row(read).Label != 0 || w.f.Status.Judgement().Labels != judged+1 {
+	if n := w.f.Status.Counts().Unknown; n != 1 || w.row(read).Label != 0 || w.f.Status.Judgement().Labels != judged+1 {
 		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Status.Judgement().Labels-judged)
 	}
 	w.flag(read, `\Seen`, `\Answered`)
 	w.wait(time.Minute)
 	w.wantLessons("a late answer", "important by answered")
-	if n := w.f.State().Account.Unknown; n != 0 {
+	if n := w.f.Status.Counts().Unknown; n != 0 {
 		t.Errorf("%d are unknown after the answer", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
 
@@ -299,7 +300,7 @@ func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
 		w.give(10, 30)
 		w.rewrite(&past.ForgetRequested{At: w.moment(), Before: cut})
 		w.give(40, 5)
-		h, err := filter.NewHindsight(w.f.Options(), store.NewState(), nil, w.features)
+		h, err := evaluate.NewHindsight(w.f.Options(), store.NewState(), nil, w.features)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,9 +3,12 @@
 package filter
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
@@ -15,10 +18,9 @@ import (
 // MaxRules is how many rules an account may have.
 const MaxRules = 1000
 
-// Rule is the owner's word about all messages of a kind: always important, or
-// always ordinary. A message that it matches is decided by it and not by the
-// threshold; and the weights are kept such that the rule's own feature, were it
-// all that is known of a message, would decide the same.
+// Rule is the owner's word about all messages of a kind: always important, or always ordinary. It
+// decides a message that it matches, in place of the threshold; and the weights are kept such that
+// the rule's own feature, were it all that is known of a message, would decide the same.
 type Rule struct {
 	// Match is what parsePredicate reads, such as "from:ann@example.org".
 	Match string      `cbor:"1,keyasint"`
@@ -127,29 +129,6 @@ func (s *RuleSet) byIndex(index model.Index) *Rule {
 	return nil
 }
 
-// Forgeable says in words, of rules on From that nobody vouches for, that they can
-// be met by forgery; "" where there is none.
-func Forgeable(rules []Rule, authServID string) string {
-	if authServID != "" {
-		return ""
-	}
-	n, one := 0, ""
-	for _, r := range rules {
-		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(r.Match)), "from:") {
-			n, one = n+1, r.Match
-		}
-	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		one = fmt.Sprintf("the rule on %q believes", one)
-	default:
-		one = fmt.Sprintf("%d rules on senders believe", n)
-	}
-	return one + ` what From says, and anybody can write that; if you set authserv_id, hinged believes only senders that your own mail server vouches for`
-}
-
 // rulesInForce are those that came as an event, else those of the options.
 func rulesInForce(st *store.State, o Options) (*RuleSet, error) {
 	rules := o.Rules
@@ -169,13 +148,10 @@ func (f *Explainer) Rules() (rules []Rule, ruled bool) {
 	return slices.Clone(f.learning.rules.list), set.Ruled
 }
 
-// RuleSet returns the rules in force.
-func (f *Explainer) RuleSet() *RuleSet { return f.learning.rules }
-
 // Constraints are the rules in force as the weights are kept to them, none with a
 // kernel learner, and after how many lessons that began.
 func (f *Explainer) Constraints() (rules *model.Rules, since uint64) {
-	if !f.opts.Kernel.linear() {
+	if !f.opts.Kernel.Linear() {
 		return nil, 0
 	}
 	return f.learning.rules.weights, f.st.Account.RuledSince
@@ -222,4 +198,94 @@ func (f *Filter) follow(former *RuleSet) {
 	for _, t := range f.followers {
 		t.Ruled(f.learning.rules)
 	}
+}
+
+// predicate is a question about a message that a single feature answers.
+type predicate struct {
+	text  string // as parsePredicate takes it, in its one final form
+	index model.Index
+	group featurize.Group
+	// sender: it asks for what From says, which anybody can write.
+	sender bool
+	// claimed is the index of the feature that stands for it where a server is believed
+	// and does not vouch for what the message says; 0: there is none, or it must vouch.
+	claimed model.Index
+}
+
+// errPredicate is wrapped by every error of parsePredicate.
+var errPredicate = errors.New("not a predicate")
+
+const wantPredicate = `"from:", "to:" or "cc:" and an address, "from:@" and a domain, "list:" and a List-Id, or "subject:" and one word`
+
+// parsePredicate reads a predicate: a field, a colon and what stands in it.
+//
+//	from:ann@example.org   From has this address
+//	from:@example.org      From has an address at this very domain
+//	to:list@example.org    To has this address
+//	cc:list@example.org    Cc or Bcc has it
+//	list:dev.example.org   List-Id is this
+//	subject:invoice        the subject has this word
+//
+// Case does not matter. Words are what a subject is taken apart into, so that one
+// with a hyphen is two and is refused.
+func parsePredicate(text string) (predicate, error) {
+	field, value, found := strings.Cut(strings.TrimSpace(text), ":")
+	field, value = strings.ToLower(field), strings.ToLower(strings.TrimSpace(value))
+	bad := func(why string) (predicate, error) {
+		return predicate{}, fmt.Errorf("%w: %q %s; it is %s", errPredicate, text, why, wantPredicate)
+	}
+	switch {
+	case !found:
+		return bad("names no field")
+	case !utf8.ValidString(text) || strings.ContainsFunc(value, unfitValue):
+		return bad("has spaces or other characters that are not allowed")
+	}
+	p := predicate{text: field + ":" + value, group: featurize.Social}
+	at := strings.LastIndexByte(value, '@')
+	isAddress := at >= 0 && at < len(value)-1 && len(value) <= 200
+	switch field {
+	case "from":
+		value = featurize.CanonicalAddress(value)
+		p.text, p.sender = field+":"+value, true
+		if !isAddress {
+			return bad("has neither an address nor a domain")
+		}
+	case "to", "cc":
+		value = featurize.CanonicalAddress(value)
+		p.text = field + ":" + value
+		if !isAddress || at == 0 {
+			return bad("has no address")
+		}
+	case "list":
+		if value == "" || len(value) > featurize.MaxListID {
+			return bad("has no List-Id of at most 80 bytes")
+		}
+	case "subject":
+		word, ok := subjectWord(value)
+		if !ok {
+			return bad("has not just one word")
+		}
+		p.text, p.group = "subject:"+word, featurize.Subject
+	default:
+		return bad("names another field")
+	}
+	p.index = featurize.IndexOf(p.text)
+	if field == "list" {
+		p.claimed = featurize.IndexOf("list?:" + value)
+	}
+	return p, nil
+}
+
+// unfitValue reports whether a predicate's value cannot have r.
+func unfitValue(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(`<>,"`, r)
+}
+
+// subjectWord returns the one word of a text as it is in the name of a feature.
+func subjectWord(text string) (string, bool) {
+	names := featurize.WordNames("subject:", text)
+	if len(names) != 1 || len(text) > featurize.MaxToken {
+		return "", false
+	}
+	return strings.CutPrefix(names[0], "subject:")
 }

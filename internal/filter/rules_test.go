@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/filter/past"
+	"github.com/hinged/hinged/internal/words"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
@@ -209,11 +210,11 @@ func TestOnlyVouchedMailMeetsARuleOnItsSender(t *testing.T) {
 			t.Errorf("%s: explained by %v, %v", name, ex.Rule, err)
 		}
 	}
-	if got := w.f.Status.Warnings(); len(got) != 0 {
+	if got := words.Warnings(w.f); len(got) != 0 {
 		t.Errorf("warnings %q", got)
 	}
 	w = newWorld(t, ruled(filter.Rule{"from:" + boss, model.Important}, filter.Rule{"to:" + owner, model.Ordinary}))
-	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.Contains(got[0], "anybody can write that") {
+	if got := words.Warnings(w.f); len(got) != 1 || !strings.Contains(got[0], "anybody can write that") {
 		t.Errorf("warnings %q", got)
 	}
 }

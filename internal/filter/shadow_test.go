@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/words"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -72,19 +73,19 @@ func TestALearnerThatOnlyKnowsYourCorrespondentsSaysSo(t *testing.T) {
 		t.Errorf("the learner has F1 %.2f: it should have learnt the correspondents, too, and only tie", s.Decisions.F1())
 	}
 	if len(w.marks) == 0 || w.f.Line().InShadow() || !w.f.State().Account.Proven {
-		t.Fatalf("it marks nothing: %s", w.f.Status.Marking())
+		t.Fatalf("it marks nothing: %s", words.Marking(w.f))
 	}
 	littleUse := func() bool {
-		return strings.Contains(strings.Join(w.f.Status.Warnings(), "\n"), `knowing your correspondents alone has 1.00: its marks are of little use now; shadow = "on" stops them`)
+		return strings.Contains(strings.Join(words.Warnings(w.f), "\n"), `knowing your correspondents alone has 1.00: its marks are of little use now; shadow = "on" stops them`)
 	}
 	if !littleUse() {
-		t.Errorf("the warnings are %q", w.f.Status.Warnings())
+		t.Errorf("the warnings are %q", words.Warnings(w.f))
 	}
 	o := w.f.Options()
 	o.Shadow = filter.ShadowOn
 	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	if littleUse() || !w.f.Line().InShadow() {
-		t.Errorf("the owner stopped the marks; the warnings are %q", w.f.Status.Warnings())
+		t.Errorf("the owner stopped the marks; the warnings are %q", words.Warnings(w.f))
 	}
 }
 
@@ -97,8 +98,8 @@ func TestOnceProvenAnAccountGoesOnUntilTheOwnerBringsTheShadowBack(t *testing.T)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	w.stream(100, 200, person(rng), func(_ int, _, words string) bool { return strings.Contains(words, "urgent") })
-	if s := w.f.Line().Standing(); w.f.Line().InShadow() || !w.f.State().Account.Proven || !s.Better() || len(w.f.Status.Warnings()) != 0 {
-		t.Fatalf("%s; %+v; warnings %q", w.f.Status.Marking(), s, w.f.Status.Warnings())
+	if s := w.f.Line().Standing(); w.f.Line().InShadow() || !w.f.State().Account.Proven || !s.Better() || len(words.Warnings(w.f)) != 0 {
+		t.Fatalf("%s; %+v; warnings %q", words.Marking(w.f), s, words.Warnings(w.f))
 	}
 	w.stream(8, 2500, person(rng), func(_ int, from, _ string) bool {
 		return from == "person1@example.com" || from == "person2@example.com"
@@ -106,7 +107,7 @@ func TestOnceProvenAnAccountGoesOnUntilTheOwnerBringsTheShadowBack(t *testing.T)
 	if s := w.f.Line().Standing(); s.Better() || w.f.Line().InShadow() {
 		t.Errorf("better than simple rules: %v; in shadow: %v; want neither", s.Better(), w.f.Line().InShadow())
 	}
-	if got := w.f.Status.Warnings(); len(got) != 1 || !strings.Contains(got[0], "of little use now") {
+	if got := words.Warnings(w.f); len(got) != 1 || !strings.Contains(got[0], "of little use now") {
 		t.Errorf("the warnings are %q", got)
 	}
 	o := w.f.Options()
@@ -149,13 +150,12 @@ func TestAnOwnersBudgetDoesNotProlongTheShadow(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 5))
 		w.stream(11, 600, person(rng), func(_ int, _, words string) bool { return strings.Contains(words, "urgent") })
 		if w.f.Line().InShadow() {
-			t.Errorf("%s: still in shadow: %s", th.Mode, w.f.Status.Marking())
+			t.Errorf("%s: still in shadow: %s", th.Mode, words.Marking(w.f))
 		}
 	}
 }
 
-// TestStatusSaysWhenNothingIsMarkedForLong, also after a restart, and stops to say so
-// with the next mark.
+// TestStatusSaysWhenNothingIsMarkedForLong, and stops to say so with the next mark.
 func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 	o := testOptions()
 	o.Shadow = filter.ShadowOff
@@ -164,23 +164,16 @@ func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 	said := func() bool {
 		t.Helper()
 		_, long := w.f.Status.Passed()
-		f, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, again := f.Status.Passed(); again != long || n != w.f.PassedNow() || f.JudgedNow() != w.f.JudgedNow() {
-			t.Fatalf("after a restart %d passed, %+v judged; before it %d, %+v", n, f.JudgedNow(), w.f.PassedNow(), w.f.JudgedNow())
-		}
-		words := strings.Contains(strings.Join(w.f.Status.Warnings(), "\n"), "hinged has marked nothing for a long time: none of the last ")
-		if words != long {
-			t.Fatalf("long is %v, the warnings are %q", long, w.f.Status.Warnings())
+		told := strings.Contains(strings.Join(words.Warnings(w.f), "\n"), "hinged has marked nothing for a long time: none of the last ")
+		if told != long {
+			t.Fatalf("long is %v, the warnings are %q", long, words.Warnings(w.f))
 		}
 		return long
 	}
 	for i := range 60 {
 		// Half of what was judged is important, so 20 messages are too many.
 		if got := said(); got != (i >= 20) {
-			t.Fatalf("after %d messages: %v (%d passed)", i, got, w.f.PassedNow())
+			t.Fatalf("after %d messages: %v", i, got)
 		}
 		w.deliver("INBOX", mail(fmt.Sprintf("q%d@x", i), "news@example.net", "list@example.net", fmt.Sprintf("newsletter number %d", i)))
 	}
@@ -212,7 +205,7 @@ func TestTheFirstWeek(t *testing.T) {
 						above++
 					}
 				}
-				few := w.f.FewADay() && !w.f.Line().InShadow()
+				few := w.f.Line().FewADay() && !w.f.Line().InShadow()
 				switch {
 				case few && len(r.Marks) > 0 && above >= filter.FirstMarks:
 					t.Errorf("day %d: %d messages scored more than what is marked", day, above)
@@ -231,16 +224,16 @@ func TestTheFirstWeek(t *testing.T) {
 	}
 	play(1)
 	if marked[1] != 0 || !w.f.Line().InShadow() {
-		t.Fatalf("marked %d on the first day: %s", marked[1], w.f.Status.Marking())
+		t.Fatalf("marked %d on the first day: %s", marked[1], words.Marking(w.f))
 	}
-	if got := w.f.Status.EndOfShadow(); !strings.HasPrefix(got, fmt.Sprintf("%d more messages that you star, ", filter.FirstLabels-1)) {
+	if got := words.EndOfShadow(w.f); !strings.HasPrefix(got, fmt.Sprintf("%d more messages that you star, ", filter.FirstLabels-1)) {
 		t.Errorf("to end that: %q", got)
 	}
 	play(6)
 	if w.f.Line().InShadow() || marked[day] == 0 || marked[day] > filter.FirstMarks || unsure == 0 {
-		t.Fatalf("marked %d on day %d, and %d left as not sure enough: %s", marked[day], day, unsure, w.f.Status.Marking())
+		t.Fatalf("marked %d on day %d, and %d left as not sure enough: %s", marked[day], day, unsure, words.Marking(w.f))
 	}
-	if got := w.f.Status.Marking(); !strings.Contains(got, fmt.Sprintf("at most %d a day, the surest, until %d important messages are known", filter.FirstMarks, filter.JudgedLabels)) {
+	if got := words.Marking(w.f); !strings.Contains(got, fmt.Sprintf("at most %d a day, the surest, until %d important messages are known", filter.FirstMarks, filter.JudgedLabels)) {
 		t.Errorf("Marking says %q", got)
 	}
 	would := w.f.Messages.WouldMark(5)
@@ -257,7 +250,7 @@ func TestTheFirstWeek(t *testing.T) {
 	}
 	play(15)
 	if marked[day] <= filter.FirstMarks || !w.f.State().Account.Proven {
-		t.Errorf("marked %d on day %d: %s", marked[day], day, w.f.Status.Marking())
+		t.Errorf("marked %d on day %d: %s", marked[day], day, words.Marking(w.f))
 	}
 }
 
@@ -268,10 +261,10 @@ func TestWhereTheSurestCantKeepThePromiseNothingIsMarked(t *testing.T) {
 	w := newWorld(t, o)
 	rng := rand.New(rand.NewPCG(6, 36))
 	w.stream(12, 600, person(rng), func(i int, _, _ string) bool { return i%7 == 0 }) // what can't be learnt
-	if got := w.f.Status.Marking(); !w.f.Line().InShadow() || !strings.Contains(got, "even of the messages that it is surest of, only ") || !strings.Contains(got, "until 90 % are, as promised") {
+	if got := words.Marking(w.f); !w.f.Line().InShadow() || !strings.Contains(got, "even of the messages that it is surest of, only ") || !strings.Contains(got, "until 90 % are, as promised") {
 		t.Errorf("Marking says %q", got)
 	}
-	if got := w.f.Status.EndOfShadow(); !strings.Contains(got, "a lower threshold.precision") {
+	if got := words.EndOfShadow(w.f); !strings.Contains(got, "a lower threshold.precision") {
 		t.Errorf("to end that: %q", got)
 	}
 }
@@ -282,7 +275,7 @@ func TestWhatIsNoBetterThanMarkingEverythingIsNotMarked(t *testing.T) {
 	w := newWorld(t, autoOptions())
 	rng := rand.New(rand.NewPCG(7, 36))
 	w.stream(13, 1500, person(rng), func(int, string, string) bool { return rng.IntN(2) == 0 })
-	c := w.f.Fitted()
+	c := w.f.Line().Cut()
 	if share := w.f.Status.Counts().Above; share > 0.2 {
 		t.Errorf("%.2f of the mail is above the threshold %+v", share, c)
 	}
@@ -305,6 +298,6 @@ func TestShadowOffMarksFromTheFirstMessageAboveTheThreshold(t *testing.T) {
 		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: []model.Label{model.Important, model.Ordinary}[i]})
 	}
 	if _, r := w.deliver("INBOX", mail("3@x", "from0@example.com", owner, "urgent matter")); len(r.Marks) != 1 {
-		t.Errorf("with two labels: %+v: %s", r.Decision, w.f.Status.Marking())
+		t.Errorf("with two labels: %+v: %s", r.Decision, words.Marking(w.f))
 	}
 }

@@ -10,18 +10,15 @@ type place struct {
 	all soft
 }
 
-// search finds the place among sorted labelled scores that t asks for. A score counts as
-// marked by a share that rises in a straight line from 0 at blur below the threshold to 1 at
-// blur above it. A few scores that happen to lie well then move the threshold less than with a
-// plain count. Of several best places it takes the middle of the highest run; 0 when a class
-// is missing. blur is nine tenths of the distance between the means of the classes, within
-// minBlur and maxBlur: so classes that part are parted also where all scores are small.
+// search finds the place among sorted labelled scores that t asks for. A score counts as marked by
+// a share that rises in a straight line from 0 at blur below the threshold to 1 at blur above it, so
+// that a few scores that happen to lie well move the threshold less. Of several best places it takes
+// the middle of the highest run. blur is nine tenths of the distance between the means of the
+// classes, within minBlur and maxBlur.
 //
-// The sums of shares are straight lines between the places where a score begins or ends to
-// count in part, and what is sought is a quotient of two straight lines, or a line, and has its
-// maximum at an end. So trying those places, from the top down, finds it. The lower the place,
-// the more is marked: once so much is marked in vain that nothing further down can be better,
-// the search ends. O(n).
+// The sums of shares are straight lines between the places where a score begins or ends to count
+// in part, so what is sought, a line or a quotient of two, has its maximum at such a place. It tries
+// them from the top down, until nothing further down can be better. O(n).
 func (t Threshold) search(sorted []point) place {
 	var all, partly, fully soft
 	for i := range sorted {

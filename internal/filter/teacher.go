@@ -75,11 +75,9 @@ func mannerOf(place Place, away bool, modseq uint64) manner {
 	return with
 }
 
-// An owner who changes more than Options.Bulk messages in the same way at once tidies
-// up, and has no opinion on any one of them. What is at once? Seen live, it is within
-// one settle window. Found after an absence, it is what one command did, which the
-// server tells by giving one number (MODSEQ) to all of it; what merely was found at
-// once may be the corrections of a week.
+// An owner who changes more than Options.Bulk messages in the same way at once tidies up, and has no
+// opinion on any one of them. At once is, seen live, within one settle window; found after an
+// absence, what one command did, which the server tells by one number (MODSEQ).
 
 // dropBulk withdraws the label that e waits for, and all like it that came at once,
 // when there are more than Options.Bulk of them, or when they belong to those that were
@@ -90,15 +88,21 @@ func (f *Teacher) dropBulk(e entry, r *Result) bool {
 		return false
 	}
 	var alike []store.MessageKey
-	last := first.Pending.Since
+	last, c := first.Pending.Since, &f.st.Account.CleanUp
+	sameWay := func(p store.Pending) bool {
+		return p.Label == first.Pending.Label && p.Source == first.Pending.Source && !p.Single && p.Batch == first.Pending.Batch
+	}
 	for _, other := range f.Waits.settling {
 		m, ok := f.st.Messages.Get(string(other.key[:]))
-		if p := m.Pending; ok && p.Since == other.since && f.Waits.atOnce(first.Pending, p) {
+		if p := m.Pending; ok && p.Since == other.since && sameWay(p) && p.Since <= first.Pending.Since.Add(f.opts.Settle) {
 			alike = append(alike, other.key)
 			last = max(last, p.Since)
 		}
 	}
-	if len(alike) <= f.opts.Bulk && !f.Waits.continues(first.Pending) {
+	// A large clean-up takes longer to be seen whole than the settle window lasts.
+	continues := first.Pending.Label == c.Label && first.Pending.Source == c.Source && first.Pending.Batch == c.Batch &&
+		(c.Batch != 0 || first.Pending.Since <= c.Last.Add(f.opts.Settle))
+	if len(alike) <= f.opts.Bulk && !continues {
 		return false
 	}
 	for _, k := range alike {
@@ -108,9 +112,8 @@ func (f *Teacher) dropBulk(e entry, r *Result) bool {
 		f.Voice.ground(k, &m, nil)
 		f.st.Messages.Put(mk, m)
 	}
-	a := &f.st.Account
-	a.CleanUp = store.CleanUp{Label: first.Pending.Label, Source: first.Pending.Source, Batch: first.Pending.Batch, Last: last}
-	a.Bulk += uint64(len(alike))
+	*c = store.CleanUp{Label: first.Pending.Label, Source: first.Pending.Source, Batch: first.Pending.Batch, Last: last}
+	f.st.Account.Bulk += uint64(len(alike))
 	r.Withdrawn += len(alike)
 	return true
 }
@@ -154,7 +157,7 @@ type Teacher struct{ *parts }
 func (f *Teacher) learn(k store.MessageKey, m *store.Message, label model.Label, source store.Source, r *Result) error {
 	l, marked := f.lessonOf(k, m, label, source), f.ledger.Entries.EverMarked(k)
 	if source == store.SourceRead {
-		l.Tells = f.People.readingTells()
+		l.Tells = f.People.ReadingTells()
 	}
 	if err := f.learning.Teach(&l, marked); err != nil {
 		return err
@@ -166,13 +169,11 @@ func (f *Teacher) learn(k store.MessageKey, m *store.Message, label model.Label,
 		f.noteHeard()
 	}
 	NoteLesson(f.st, m.Sender)
-	f.Status.countJudged(m, -1)
 	m.Label, m.Source, m.Unlearnt, m.Quiet, m.LeftAlone = label, source, 0, store.QuietNothing, false
-	f.Status.countJudged(m, 1)
 	f.People.noteLabel(m, label, source)
 	m.Lessons++
 	if source != store.SourceProvisional {
-		f.Waits.waitForSilence(m, 0)
+		m.SilenceFrom = 0
 	}
 	r.Lessons = append(r.Lessons, l)
 	return nil
@@ -197,14 +198,10 @@ func (f *Teacher) tellLine(k store.MessageKey, m *store.Message, label model.Lab
 	r.Lessons = append(r.Lessons, l)
 }
 
-// The owner's silence is final after days, and by then the learner has seen hundreds
-// of messages without hearing that most of them were ordinary. So silence of some
-// hours is learnt already, as a provisional no. Many are wrong, since answers take
-// their time: when the answer comes the no is taken back exactly, as if it had never
-// been learnt.
-//
-// While the owner is away silence says nothing. A provisional label needs a sign of
-// the owner, about whatever message, after the arrival of the one in question.
+// The owner's silence is final after days. Until then the learner would not hear that most mail was
+// ordinary, so silence of some hours is learnt already, as a provisional no. When an answer comes,
+// it is taken back exactly. While the owner is away silence says nothing: a provisional label needs
+// a sign of the owner, about whatever message, after the arrival of the one in question.
 
 // hearQuiet learns the provisional labels that are due at now.
 func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
@@ -224,12 +221,9 @@ func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
 	return nil
 }
 
-// hearQuietOf learns the provisional label of m, whose key is k, or finds that there is
-// none. The caller puts the row.
-//
-// A mark of ours makes the owner look, or is in the way of a message that they would
-// have found. So a marked message waits for longer and weighs less, and it must have
-// been read; and what it teaches is a no, never that the mark was right.
+// hearQuietOf learns the provisional label of m, whose key is k, or finds that there is none. The
+// caller puts the row. Our mark makes the owner look, or is in the way of it. So a marked message
+// waits for longer, weighs less, must have been read, and teaches a no, never a yes.
 func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
 	m.Quiet = store.QuietNothing
 	f.People.noteKept(m)
@@ -250,10 +244,9 @@ func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Q
 	return f.learn(k, m, word.label, word.source, r)
 }
 
-// advance moves the account's clock to at, never back, and learns what has
-// settled by then: first pending labels in order of (since, Seq), then provisional
-// labels in order of Seq, then silences in order of (SilenceFrom, Seq); of a paused
-// account, only the clock.
+// advance moves the account's clock to at, never back, and learns what has settled by then: pending
+// labels by (since, Seq), then provisional ones by Seq, then silences by (SilenceFrom, Seq); of a
+// paused account, only the clock.
 func (f *Teacher) advance(at store.Moment, r *Result) error {
 	r.Changed = true
 	f.st.Account.Clock = max(f.st.Account.Clock, at)
@@ -300,11 +293,11 @@ func (f *Teacher) advance(at store.Moment, r *Result) error {
 		m, _ := f.st.Messages.Get(mk)
 		if m.Pending.Label != 0 {
 			// The owner has just spoken; that label will settle by itself.
-			f.Waits.waitForSilence(&m, 0)
+			m.SilenceFrom = 0
 			f.st.Messages.Put(mk, m)
 			continue
 		}
-		f.Waits.waitForSilence(&m, 0)
+		m.SilenceFrom = 0
 		if err := f.hearSilence(k, &m, r); err != nil {
 			return err
 		}
@@ -324,9 +317,7 @@ func (f *Teacher) hearSilence(k store.MessageKey, m *store.Message, r *Result) e
 		}
 		return nil
 	case what.label == 0 && m.Personal:
-		f.Status.countJudged(m, -1)
 		m.Quiet = store.QuietUnknown
-		f.Status.countJudged(m, 1)
 		// The learner hears nothing. The threshold must: where what was read and kept counted
 		// for nothing, it would lie above all that nobody answers.
 		f.tellLine(k, m, model.Important, r)
@@ -339,9 +330,7 @@ func (f *Teacher) hearSilence(k store.MessageKey, m *store.Message, r *Result) e
 		// counted no longer once it is marked, no mark would ever look wrong, and
 		// ever more would be set.
 		f.tellLine(k, m, model.Ordinary, r)
-		f.Status.countJudged(m, -1)
 		m.LeftAlone = true
-		f.Status.countJudged(m, 1)
 		return nil
 	default:
 		return f.learn(k, m, what.label, what.source, r)

@@ -10,9 +10,8 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// windowSize is how many scores each of the two windows holds. Refitting the
-// threshold over the last 2,000 labelled scores gave 0.98 to 0.99 of the F1 of
-// the best fixed threshold in hindsight (DESIGN.md, "How much to mark").
+// windowSize is how many scores each of the two windows holds. Refitting over the last 2,000 gave
+// 0.98 to 0.99 of the F1 of the best fixed threshold (DESIGN.md, "How much to mark").
 const windowSize = 2000
 
 // window is a ring of the last windowSize scores, kept in a table of the state. All else is derived
@@ -60,10 +59,9 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	return old, full
 }
 
-// budgetSize is how many of the last scores ModeBudget takes its quantile from. Over
-// all of the window, scores that jump by more than they vary leave one window of 1,000
-// messages in ten more than a quarter off the budget; over 500 none
-// (TestR12TheMarkedShareKeepsTheBudget). Fewer make the threshold restless.
+// budgetSize is how many of the last scores ModeBudget takes its quantile from. Over the whole
+// window, scores that jump miss the budget (TestR12TheMarkedShareKeepsTheBudget); fewer make the
+// threshold restless.
 const budgetSize = 500
 
 // newest returns the last budgetSize of n scores ever, in ascending order.
@@ -137,9 +135,9 @@ func disownUnknown(st *store.State) {
 	}
 }
 
-// cut is where the line runs: above Threshold a message is important, below Low it
+// Cut is where the line runs: above Threshold a message is important, below Low it
 // is ordinary, between them, ends included, unsure. Low is at most Threshold.
-type cut struct {
+type Cut struct {
 	Threshold, Low float64
 	// Precision is what to expect of the messages above. Kept: it is at least as promised,
 	// or too little is known to say.
@@ -147,7 +145,7 @@ type cut struct {
 	Kept      bool
 }
 
-func (c cut) outcome(score float64) store.Outcome {
+func (c Cut) outcome(score float64) store.Outcome {
 	switch {
 	case score > c.Threshold:
 		return store.DecidedImportant
@@ -158,48 +156,37 @@ func (c cut) outcome(score float64) store.Outcome {
 	}
 }
 
-// repay is over how many messages ModeBudget makes up for marks that it set too
-// many or too few. A quantile of the past alone strays: scores drift faster than
-// a window of them, and chance alone exceeds 20 % of the budget within 500
-// messages.
+// repay is over how many messages ModeBudget makes up for marks that it set too many or too few: a
+// quantile of the past alone strays as scores drift.
 const repay = 64
 
-// maxBlur is how far from the threshold a labelled score still counts in part, at
-// most, in units of the score. Over six phases of replay on linux-mtd and
-// linux-mips, with late labels, this width kept both kinds of bad windows below
-// their goals (docs/results.md, "Steadiness") and cost no F1; 0.2 marks too much
-// too often, 0.3 too little.
+// maxBlur is how far from the threshold a labelled score still counts in part, at most, in units of
+// the score: 0.2 marks too much too often, 0.3 too little (docs/results.md, "Steadiness").
 const maxBlur = 0.25
 
 // minBlur is for scores that tell the classes apart hardly or not at all.
 const minBlur = 0.01
 
-// doubt is how many scores the band holds for each that is wrong there: of the labelled
-// scores inside it, at least one in doubt must be important, and so below the threshold by
-// mistake. So the band holds at most doubt times the wrong calls in the window, and closes
-// where the classes part. The goal is 8 (issue 11); mail to come does worse than
-// the mail that the threshold was fitted to.
+// doubt is how many scores the band holds at most for each that is wrong there: of the labelled
+// scores inside it, at least one in doubt must be important. So the band closes where the classes
+// part. The goal is 8 on mail to come (issue 11).
 const doubt = 4
 
-// mostOwed is how many times the share ModeBudget may add to it to make up for
-// marks that it set too few. Scores that fall for hundreds of messages leave that
-// much to make up for: with 1 the share marked was 28 % below a budget of 10 % on
-// linux-mtd with late labels.
+// mostOwed is how many times the share ModeBudget may add to it to make up for marks that it set
+// too few. With 1 the share marked was 28 % below a budget of 10 % on linux-mtd.
 const mostOwed = 4
 
-// fit places the cut according to t, from the labelled scores, the recent ones (in
-// ModeBudget the newest) and, in ModeBudget, from the marks that are owed so far
-// (negative: set too many).
+// fit places the cut according to t, from the labelled scores, the recent ones (in ModeBudget the
+// newest) and, in ModeBudget, from the marks that are owed so far (negative: set too many).
 //
-// The band lies below the threshold. What is unsure is not marked, so a band on both
-// sides would move the line between marked and not marked away from where the threshold
-// was put: away from the best F1, the least cost, or the share asked for.
-func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
+// The band lies below the threshold: what is unsure is not marked, so a band above it would move
+// the line between marked and not marked.
+func (t Threshold) fit(labelled *window, recent []point, owed float64) Cut {
 	if t.Mode == ModeBudget {
 		share := min(1, max(0, t.Share+float64(owed/repay)))
-		return cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare)), Kept: true}
+		return Cut{Threshold: quantile(recent, 1-share), Low: quantile(recent, max(0, 1-share-t.UnsureShare)), Kept: true}
 	}
-	c := cut{Threshold: t.Value, Kept: true}
+	c := Cut{Threshold: t.Value, Kept: true}
 	if t.Mode != ModeFixed {
 		found := labelled.search(t)
 		c.Threshold = found.at
@@ -214,7 +201,7 @@ func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 // promise is the precision that marks must have: what is promised, and more than marking
 // everything has, which is right as often as mail is important.
 func (t Threshold) promise(all soft) float64 {
-	return max(t.Precision, all.important/all.number+betterBy)
+	return max(t.Precision, all.important/all.number+BetterBy)
 }
 
 // quantile returns the value below which a share q of the sorted scores lies,
@@ -237,10 +224,8 @@ func below(sorted []point, t, share float64) float64 {
 	return sorted[begin].Score
 }
 
-// narrowed returns the least labelled score from limit to t such that at least one in
-// doubt of the sorted labelled scores from there to t is important; t if there is none,
-// and limit when there are no labels, which then say nothing against it. O(scores from
-// limit to t + log n).
+// narrowed returns the least labelled score from limit to t such that at least one in doubt of the
+// labelled scores from there to t is important; t if there is none, limit when there are no labels.
 func narrowed(sorted []point, t, limit float64) float64 {
 	if len(sorted) == 0 {
 		return limit
@@ -268,4 +253,65 @@ func firstAbove(sorted []point, t float64) int {
 		return 1
 	})
 	return at
+}
+
+// point is what the threshold is fitted to of a score, and where in the window it is.
+type point struct {
+	Score float64
+	Label model.Label
+	Slot  uint16
+	// Doubt is how much of it is ordinary, where its label says that it is important.
+	Doubt float32
+}
+
+// important is how much of an important message it counts as: 0, 1, or a part of it where its
+// label is in doubt. It has no branch on the label, which no processor could predict.
+func (p *point) important() float64 {
+	return float64(float64(1-p.Doubt) * float64((p.Label+model.Important)>>1))
+}
+
+func pointOf(slot uint32, s *store.Scored) point {
+	p := point{Score: float64(s.Score), Label: s.Label, Slot: uint16(slot)}
+	if s.Read || s.Unknown {
+		p.Doubt = readDoubt
+	}
+	return p
+}
+
+// comparePoints orders by score, then by label, then by slot.
+func comparePoints(a, b point) int {
+	switch {
+	case a.Score < b.Score:
+		return -1
+	case a.Score > b.Score:
+		return 1
+	case a.Label != b.Label:
+		return int(a.Label) - int(b.Label)
+	default:
+		return int(a.Slot) - int(b.Slot)
+	}
+}
+
+// enter enters a score into sorted ones.
+func enter(sorted []point, p point) []point {
+	at, _ := slices.BinarySearchFunc(sorted, p, comparePoints)
+	return slices.Insert(sorted, at, p)
+}
+
+// replace puts a score in the place of another, of which there is one. Only the scores
+// between the two move.
+func replace(sorted []point, old, now point) []point {
+	from, found := slices.BinarySearchFunc(sorted, old, comparePoints)
+	if !found {
+		return enter(sorted, now)
+	}
+	to, _ := slices.BinarySearchFunc(sorted, now, comparePoints)
+	if to > from {
+		to-- // counted without the old one
+		copy(sorted[from:], sorted[from+1:to+1])
+	} else {
+		copy(sorted[to+1:], sorted[to:from])
+	}
+	sorted[to] = now
+	return sorted
 }

@@ -189,7 +189,7 @@ func TestTheBudgetIsKeptWhenScoresSwing(t *testing.T) {
 		marked := 0
 		for n := range messages {
 			score := 0.4*rng.NormFloat64() + 0.6*math.Sin(float64(n)/300)
-			outcome := f.fitted().outcome(score)
+			outcome := f.Cut().outcome(score)
 			if outcome == store.DecidedImportant {
 				marked++
 			}
@@ -302,7 +302,7 @@ func TestTheMarkedShareFollowsTheBudget(t *testing.T) {
 					if rng.Float64() < positive {
 						score += 1.5
 					}
-					c := f.fitted()
+					c := f.Cut()
 					marked = append(marked, c.outcome(score) == store.DecidedImportant)
 					f.noteScore(score, c.outcome(score))
 				}

@@ -10,32 +10,6 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// atOnce reports whether a pending label, no earlier than the first, is alike and came
-// at once with it.
-func (f *Waits) atOnce(first, p store.Pending) bool {
-	return p.Label == first.Label && p.Source == first.Source && !p.Single && p.Batch == first.Batch &&
-		p.Since <= first.Since.Add(f.opts.Settle)
-}
-
-// continues reports whether a pending label belongs to the last clean-up: a large one
-// takes longer to be seen whole than the settle window lasts.
-func (f *Waits) continues(p store.Pending) bool {
-	c := f.st.Account.CleanUp
-	return p.Label == c.Label && p.Source == c.Source && p.Batch == c.Batch &&
-		(p.Batch != 0 || p.Since <= c.Last.Add(f.opts.Settle))
-}
-
-// waitForSilence notes in m, whose row the caller puts, since which of the
-// account's active days its silence is waited for; 0 ends the wait.
-func (f *Waits) waitForSilence(m *store.Message, from uint32) {
-	if m.SilenceFrom > 0 {
-		f.silences--
-	}
-	if m.SilenceFrom = from; from > 0 {
-		f.silences++
-	}
-}
-
 // MaxRecord is how many bytes of the record behind an early label are kept.
 const MaxRecord = 4096
 
@@ -131,7 +105,6 @@ func (f *Waits) quiet(q *queue, what store.Quiet, now store.Moment) bool {
 type Waits struct {
 	*parts
 	settling queue
-	silences int                // messages whose silence is waited for
 	backs    []store.MessageKey // see TakenBack
 	waiting  queue              // messages whose silence is waited for, by SilenceFrom
 	hours    queue              // of store.QuietHours
@@ -192,14 +165,11 @@ func bySeq(messages *store.Table[store.Message], each func(k store.MessageKey, m
 // rebuildQueues derives what is kept of messages.
 func (f *Filter) rebuildQueues() {
 	w := f.Waits
-	w.settling, w.waiting, w.hours, w.days, w.backs, w.silences = nil, nil, nil, nil, nil, 0
-	f.Status.judged, f.Status.passed, f.People.copies = Standing{}, 0, copyIndex{messages: f.st.Messages}
-	f.st.Account.Unknown = 0
+	w.settling, w.waiting, w.hours, w.days, w.backs = nil, nil, nil, nil, nil
+	f.People.copies = copyIndex{messages: f.st.Messages}
 	f.Messages.oldest = bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
-		f.Status.countJudged(m, 1)
 		if m.SilenceFrom > 0 {
 			w.waiting = append(w.waiting, entry{store.Moment(m.SilenceFrom), m.Seq, k})
-			w.silences++
 		}
 		switch m.Quiet {
 		case store.QuietHours:
@@ -211,12 +181,6 @@ func (f *Filter) rebuildQueues() {
 			w.settling = append(w.settling, entry{m.Pending.Since, m.Seq, k})
 		}
 	})
-	for _, m := range f.Messages.Newest() {
-		if m.Outcome == store.DecidedImportant {
-			break
-		}
-		f.Status.pass(m.Outcome)
-	}
 	for _, q := range []queue{w.settling, w.waiting, w.hours, w.days} {
 		slices.SortFunc(q, compareEntries)
 	}

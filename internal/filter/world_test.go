@@ -160,6 +160,29 @@ func copyState(t testing.TB, st *store.State) *store.State {
 	return out
 }
 
+// replayed returns the filter that a replay of the journal gives.
+func (w *world) replayed() *filter.Filter {
+	w.t.Helper()
+	f, _, err := past.Replay(w.begin(), w.entries(), w.features)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return f
+}
+
+// threeWays plays a life, and once more with a restart before every event, and replays the first.
+// All must come to the same digests.
+func threeWays(t testing.TB, o filter.Options, play func(*world)) (calm, shaken *world) {
+	t.Helper()
+	calm, shaken = newWorld(t, o), newWorld(t, o)
+	shaken.restart = true
+	play(calm)
+	play(shaken)
+	wantSameDigest(t, "restarted", calm.f, shaken.f)
+	wantSameDigest(t, "replayed", calm.f, calm.replayed())
+	return calm, shaken
+}
+
 // mail builds a message. Its words are those given, its Message-ID is id.
 func mail(id, from, to, words string, headers ...string) []byte {
 	var b bytes.Buffer

@@ -230,12 +230,3 @@ func TestNaturalLog(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkModified(b *testing.B) {
-	lessons, _ := halfspace(rand.New(rand.NewPCG(63, 63)), 50, 500)
-	for b.Loop() {
-		if _, err := SolveModified(lessons, ModifiedOptions{Sigma: 0.2, Delta: 0.1}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -131,10 +131,3 @@ func TestVempalasQuadraticExamples(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkQuadratic(b *testing.B) {
-	x := denseVector(rand.New(rand.NewPCG(52, 52)), 100)
-	for b.Loop() {
-		QuadraticKernel(x)
-	}
-}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package filter
+package evaluate
 
 import (
 	"errors"
 	"fmt"
 
+	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -14,7 +15,7 @@ import (
 // some state on: model.Hindsight, told of lessons as the account keeps them.
 type Hindsight struct {
 	*model.Hindsight
-	opts  Options
+	opts  filter.Options
 	norm  func(model.Vector) float64 // squared
 	obeys bool
 	then  store.Account // at the start
@@ -30,20 +31,20 @@ type Hindsight struct {
 // st, which it only reads. rules are those that the learner was kept to from there on;
 // nil: it was kept to none, or not to the same ones all the time. The vectors of the
 // lessons that can be replayed come from v.
-func NewHindsight(o Options, st *store.State, rules *model.Rules, v Vectors) (*Hindsight, error) {
+func NewHindsight(o filter.Options, st *store.State, rules *model.Rules, v filter.Vectors) (*Hindsight, error) {
 	h := &Hindsight{opts: o, norm: model.Vector.SquaredNorm, then: st.Account, rows: map[store.MessageKey]int{}}
-	if !o.Kernel.linear() {
-		l, err := NewLearner(o, st, nil)
+	if !o.Kernel.Linear() {
+		l, err := filter.ResumeKernel(o, st)
 		if err != nil {
 			return nil, err
 		}
-		h.Hindsight, h.norm = model.NewKernelHindsight(o.KernelSpec(), l.(*kernel).l), l.Norm
+		h.Hindsight, h.norm = model.NewKernelHindsight(o.KernelSpec(), l), l.Normal
 		return h, nil
 	}
 	h.Hindsight = model.NewHindsight(o.Learner, st.Weights)
 	h.Obey(rules)
 	h.obeys = o.Learner.Passive() && rules.Len() > 0
-	if !o.replays() {
+	if !o.Replays() {
 		return h, nil
 	}
 	for _, key := range st.Window.Keys() {
@@ -63,7 +64,7 @@ func NewHindsight(o Options, st *store.State, rules *model.Rules, v Vectors) (*H
 
 // Step returns the step that the learner takes on a lesson whose score is logged.
 func (h *Hindsight) Step(l store.Lesson, x model.Vector) float64 {
-	if len(x) == 0 && h.opts.Kernel.linear() {
+	if len(x) == 0 && h.opts.Kernel.Linear() {
 		return 0
 	}
 	return h.opts.Learner.Update(l.Label, l.Weight, l.Score, h.norm(x)).Step
@@ -78,7 +79,7 @@ func (h *Hindsight) Learnt(l store.Lesson, x model.Vector) {
 		h.Remove(n)
 	}
 	n := h.Add(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
-	if h.opts.replays() {
+	if h.opts.Replays() {
 		h.rows[l.Message] = n
 		return
 	}
@@ -94,7 +95,7 @@ func (h *Hindsight) Learnt(l store.Lesson, x model.Vector) {
 // known. Call Reached before the next search.
 func (h *Hindsight) Stage(after *store.Account) {
 	switch {
-	case !h.opts.replays():
+	case !h.opts.Replays():
 		h.tallied(h.then.Dual.Tuned)
 		h.Hindsight.Stage(true)
 	case after == nil:
@@ -116,7 +117,7 @@ func (h *Hindsight) tallied(tuned uint32) {
 // as it is after the last lesson.
 func (h *Hindsight) Reached(now *store.Account) {
 	given, projected := now.Displaced-h.then.Displaced, now.Projected-h.then.Projected
-	if h.opts.Kernel.linear() {
+	if h.opts.Kernel.Linear() {
 		h.GiveUp(given - h.given)
 	} else {
 		h.Displace(given - h.given)
@@ -126,7 +127,7 @@ func (h *Hindsight) Reached(now *store.Account) {
 	}
 	h.given, h.projected = given, projected
 	h.Hindsight.Reached(now.Kernel.Reach)
-	if h.opts.replays() {
+	if h.opts.Replays() {
 		h.Tally(h.then.Dual, now.Dual)
 		return
 	}
