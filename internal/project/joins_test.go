@@ -11,8 +11,8 @@ import (
 // tidies are the calls that may follow one that has failed: they clear away, or look at
 // something else.
 var tidies = []string{
-	"Check", "Close", "Err", "Errorf", "Kill", "New", "Remove", "RemoveAll", "Rollback", "Stop", "SyncDir", "Validate",
-	"close", "drop", "end", "refusal", "removeIfThere", "stop", "unless",
+	"Check", "Close", "Err", "Errorf", "Kill", "New", "Remove", "RemoveAll", "Rollback", "Stop", "Validate",
+	"close", "drop", "end", "refusal", "removeIfThere", "stop", "syncDir", "unless",
 }
 
 // errors.Join calls all of its arguments: in errors.Join(chmod(f), rename(f)) the second runs
