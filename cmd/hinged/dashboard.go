@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -77,7 +78,7 @@ func dashboardLink(ctx context.Context, path string) (link desk.DashboardLink, e
 // linkCommand is what prints a link to the dashboard of the daemon that has the
 // configuration at path, "" for where it is looked for.
 func linkCommand(path string) string {
-	command := programName() + " dashboard"
+	command := os.Args[0] + " dashboard"
 	if path == "" {
 		return command
 	}

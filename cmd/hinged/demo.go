@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -57,13 +56,15 @@ something did not work. Without it, the demo stays up until you press Ctrl-C.`,
     …`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignalled(cmd.Context())
+			// The next signals change nothing while the demo tidies up: a terminal window that is
+			// closed sends several, and a pipe that is closed one for every line.
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 			defer stop()
 			o.Screen = new(demo.Screen)
 			if !asJSON {
 				o.Screen = screenOn(cmd.OutOrStdout())
 			}
-			o.Program = programName()
+			o.Program = os.Args[0]
 			o.Bootstrap = bootstrapDemo
 			o.Open = openDemo
 			o.Explain = func(w io.Writer, ex desk.Explanation) error {
@@ -89,26 +90,6 @@ something did not work. Without it, the demo stays up until you press Ctrl-C.`,
 	return c
 }
 
-// programName is what to type to call this program again: hinged if that finds it, else
-// how it was called this time.
-func programName() string {
-	const name = "hinged"
-	found, err := exec.LookPath(name)
-	if err != nil {
-		return os.Args[0]
-	}
-	there, err := os.Stat(found)
-	if err != nil {
-		return os.Args[0]
-	}
-	if self, err := os.Executable(); err == nil {
-		if here, err := os.Stat(self); err == nil && os.SameFile(here, there) {
-			return name
-		}
-	}
-	return os.Args[0]
-}
-
 // bootstrapDemo reads the past as bootstrap does.
 func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r bootstrap.Report, err error) {
 	c, err := config.Load(path)
@@ -123,7 +104,7 @@ func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r bootst
 	if err != nil {
 		return r, err
 	}
-	weights, err := priorWeights(&a.Judging)
+	weights, err := cli.PriorWeights(&a.Judging)
 	if err != nil {
 		return r, err
 	}
@@ -159,39 +140,6 @@ func openDemo(ctx context.Context, path string, log *slog.Logger) (*daemon.Daemo
 		return nil, nil, errors.Join(err, d.Close())
 	}
 	return d, web.close, nil
-}
-
-// tidyPatience is how long the demo may take to tidy up after a signal, before
-// another one ends it at once.
-const tidyPatience = 10 * time.Second
-
-// untilSignalled returns a context that ends at the first signal of the polite
-// kind. The next ones change nothing while the demo tidies up: a terminal window
-// that is closed sends several, and a pipe that is closed one for every line.
-func untilSignalled(ctx context.Context) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	done := make(chan struct{})
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-ctx.Done():
-		case <-done:
-			return
-		}
-		select {
-		case <-time.After(tidyPatience):
-			signal.Stop(signals)
-		case <-done:
-		}
-	}()
-	return ctx, func() {
-		close(done)
-		signal.Stop(signals)
-		cancel()
-	}
 }
 
 // screenOn finds out what can be shown on w. NO_COLOR (no-color.org) and

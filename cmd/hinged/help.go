@@ -22,10 +22,10 @@ type aim struct {
 func aims() []aim {
 	return []aim{
 		{"To begin", []string{"demo", "init", "check", "bootstrap", "run"}},
-		{"To see", []string{"status", "dashboard", "explain", "ledger", "words", "whatif", "eval", "bound"}},
+		{"To see", []string{"status", "dashboard", "explain", "ledger", "words", "eval", "bound"}},
 		{"To correct and stop", []string{"ask", "learn", "pause", "resume", "undo", "forget"}},
 		{"To filter mail elsewhere", []string{"classify"}},
-		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay", "recover", "dead-letters", "prior", "password"}},
+		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay", "recover", "dead-letters", "password"}},
 		{"About the program", []string{"version", "completion", "help"}},
 	}
 }

@@ -53,6 +53,7 @@ var schemas = []schema{
 	{verb: "dashboard", value: desk.DashboardLink{}},
 	{verb: "digest", value: []desk.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
+	{verb: "eval", with: "set", value: whatif.Run{}},
 	{verb: "explain", value: desk.Explanation{}},
 	{verb: "init", value: Initialised{}},
 	{verb: "learn", value: desk.Lessons{}},
@@ -64,7 +65,6 @@ var schemas = []schema{
 	{verb: "undo", with: "learning", value: desk.UnlearntLessons{}},
 	{verb: "forget", value: desk.ForgottenMail{}},
 	{verb: "words", value: desk.Words{}},
-	{verb: "whatif", value: whatif.Run{}},
 	{verb: "verify", value: desk.Verification{}},
 	{verb: "backup", value: copies.BackedUp{}},
 	{verb: "restore", value: copies.RestoredFrom{}},
@@ -287,6 +287,9 @@ func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
 	}
 	found := 0
 	eachVerb(func(name string, c *cobra.Command) {
+		if name == "lab eval" {
+			return // it prints what eval does
+		}
 		if c.Flags().Lookup("json") == nil {
 			if slices.ContainsFunc(schemas, func(s schema) bool { return s.verb == name }) {
 				t.Errorf("%s has a schema and no --json", name)

@@ -25,7 +25,6 @@ import (
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/dovecot"
 	"github.com/hinged/hinged/internal/lab/verbs"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -116,13 +115,6 @@ func runScripts(t *testing.T, racing bool) {
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			// Dovecot runs as users of its own, who must get to their files.
 			return os.Chmod(filepath.Dir(env.WorkDir), 0o711)
-		},
-		Condition: func(cond string) (bool, error) {
-			if cond != "dovecot" {
-				return false, fmt.Errorf("unknown condition %q", cond)
-			}
-			_, err := dovecot.Find()
-			return err == nil, nil
 		},
 	})
 }

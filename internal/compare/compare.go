@@ -140,7 +140,7 @@ func Run(ctx context.Context, taught Lessons, experiments []lab.Experiment, prog
 	return c, nil
 }
 
-// columns are those of both kinds of table.
+// columns are those of the table.
 var columns = []string{"learner", "mistakes", "average precision", "1-ROCA%", "ceiling", "bound", "gap", "updates", "supports", "D", "learning, s", "ceiling, s"}
 
 // cells are the figures of one learner, by column.
@@ -175,15 +175,4 @@ func (c *Comparison) WriteTable(w io.Writer) error {
 		fmt.Fprintln(t, line)
 	}
 	return t.Flush()
-}
-
-// WriteMarkdown writes c as a table for docs/results.md.
-func (c *Comparison) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
-	for _, l := range c.Learners {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(l.cells(), " | "))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

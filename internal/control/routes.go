@@ -73,7 +73,6 @@ var routes = []route{
 	verb(desk.GetLedger).reads("Marks that were set or intended, and refusals"),
 	verb(desk.GetLessons).reads("What was learnt last"),
 	verb(desk.GetMessages).reads("Recent decisions, with filters and search"),
-	verb(desk.GetPrior).long(),
 	verb(desk.GetStatus).reads("How every account is doing that you may use").ofAll(),
 	verb(desk.GetTrend).reads("Mistakes, loss, decisions and marks over time").ofFigures(),
 	verb(desk.GetWhatIf),

@@ -215,7 +215,7 @@ func (s *stage) follow(e *entry) error {
 // tell counts and shows what the owner has just done.
 func (s *stage) tell(e *entry) {
 	e.expects = e.deed.teaches()
-	s.tally.act(e)
+	e.acted = true
 	if text := e.deed.story(e.marked); text != "" {
 		s.screen.line(s.screen.deed(s.clock(), e, text))
 	}

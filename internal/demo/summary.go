@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/filter"
 )
 
 // Summary is the result of a demo. It compares the decisions with what the made-up owner
@@ -71,8 +72,6 @@ type Third struct {
 	Messages int `json:"messages"`
 	// Wrong counts important messages that were not marked and ordinary ones that were.
 	Wrong int `json:"wrong_decisions"`
-	// Lessons counts the lessons learnt in this third.
-	Lessons uint64 `json:"lessons"`
 }
 
 // Baseline is how a simpler rule would have done on the same messages.
@@ -87,31 +86,6 @@ type Baseline struct {
 	Recall float64 `json:"recall"`
 }
 
-// confusion counts marks against the truth.
-type confusion struct{ right, falsely, missed int }
-
-func (c *confusion) add(marked, important bool) {
-	switch {
-	case marked && important:
-		c.right++
-	case marked:
-		c.falsely++
-	case important:
-		c.missed++
-	}
-}
-
-func (c confusion) wrong() int         { return c.falsely + c.missed }
-func (c confusion) precision() float64 { return share(c.right, c.right+c.falsely) }
-func (c confusion) recall() float64    { return share(c.right, c.right+c.missed) }
-
-func share(a, b int) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
-}
-
 // summary adds everything up. What the daemon counts is asked of it once more.
 func (s *stage) summary(ctx context.Context) *Summary {
 	t := &s.tally
@@ -120,37 +94,39 @@ func (s *stage) summary(ctx context.Context) *Summary {
 		now = t.last // it is gone
 	}
 	sum := &Summary{
-		Seconds: s.clock().Round(100 * time.Millisecond).Seconds(), Messages: len(t.order),
-		Corrections: t.corrections, OwnMarks: t.marked, Unmarked: t.unmarked, Starred: t.starred,
-		Answered: t.answered, Junked: t.junked, Discarded: t.thrown,
+		Seconds: s.clock().Round(100 * time.Millisecond).Seconds(), Messages: len(t.order), Corrections: t.corrections(),
 		LearntImportant: now.Important - t.before.Important, LearntOrdinary: now.Ordinary - t.before.Ordinary,
 		MarksSet: now.MarksConfirmed - t.before.MarksConfirmed,
 	}
-	var ours, known, never confusion
+	done := map[deed]int{}
+	for _, e := range t.entries {
+		if e.acted {
+			done[e.deed]++
+		}
+	}
+	sum.OwnMarks, sum.Unmarked, sum.Starred = done[marks], done[unmarks], done[stars]
+	sum.Answered, sum.Junked, sum.Discarded = done[answers], done[junks], done[discards]
+	var ours, known, never filter.Tally
 	for _, e := range t.order {
-		ours.add(e.outcome == "important", e.m.Important)
-		known.add(e.baseline, e.m.Important)
-		never.add(false, e.m.Important)
+		ours.Count(e.outcome == "important", e.m.Important, 1)
+		known.Count(e.baseline, e.m.Important, 1)
+		never.Count(false, e.m.Important, 1)
 		if e.outcome == "unsure" {
 			sum.Unsure++
 		}
 	}
-	sum.Important, sum.Marked = ours.right+ours.missed, ours.right+ours.falsely
-	sum.Precision, sum.Recall = ours.precision(), ours.recall()
+	sum.Important, sum.Marked = ours.Hits+ours.Missed, ours.Hits+ours.FalseAlarms
+	sum.Precision, sum.Recall = ours.Precision(), ours.Recall()
 	for _, b := range []struct {
 		name string
-		c    confusion
+		t    filter.Tally
 	}{{"mark whomever Nora has written to", known}, {"mark nothing", never}} {
-		sum.Baselines = append(sum.Baselines, Baseline{b.name, b.c.wrong(), b.c.precision(), b.c.recall()})
+		sum.Baselines = append(sum.Baselines, Baseline{b.name, b.t.FalseAlarms + b.t.Missed, b.t.Precision(), b.t.Recall()})
 	}
 	n := len(t.wrong)
-	samples := append(append([]uint64{lessons(t.before)}, t.thirds...), lessons(now))
 	for i := range sum.Thirds {
 		part := t.wrong[i*n/3 : (i+1)*n/3]
 		sum.Thirds[i] = Third{Messages: len(part), Wrong: count(part)}
-		if len(samples) == 4 {
-			sum.Thirds[i].Lessons = samples[i+1] - samples[i]
-		}
 	}
 	sum.Explained = s.telling(ctx)
 	return sum

@@ -24,6 +24,7 @@ type entry struct {
 
 	marked  bool // as the owner found it
 	deed    deed
+	acted   bool   // the deed is done
 	expects string // the label that the owner's deed should teach; "" for none
 	learnt  bool
 }
@@ -40,13 +41,8 @@ type tally struct {
 	before  desk.AccountStatus // when the live part began
 	last    desk.AccountStatus // as last asked
 
-	wrong                            []bool // by order of decision
-	corrections, answered, starred   int
-	marked, unmarked, junked, thrown int
-	// thirds are the lessons learnt when a third of the messages was decided, and two
-	// thirds.
-	thirds []uint64
-	told   int // lines about the running rate that were printed
+	wrong []bool // by order of decision
+	told  int    // lines about the running rate that were printed
 }
 
 // know notes an address that the owner has written to.
@@ -69,24 +65,14 @@ func (t *tally) decide(e *entry, ex desk.Explanation) {
 	t.wrong = append(t.wrong, e.wrong())
 }
 
-func (t *tally) act(e *entry) {
-	if e.deed.corrects(e.marked) {
-		t.corrections++
+// corrections counts the deeds that told the daemon that it was wrong.
+func (t *tally) corrections() (n int) {
+	for _, e := range t.entries {
+		if e.acted && e.deed.corrects(e.marked) {
+			n++
+		}
 	}
-	switch e.deed {
-	case marks:
-		t.marked++
-	case unmarks:
-		t.unmarked++
-	case stars:
-		t.starred++
-	case answers:
-		t.answered++
-	case junks:
-		t.junked++
-	case discards:
-		t.thrown++
-	}
+	return n
 }
 
 // open returns the messages about which the daemon has yet to say something, in

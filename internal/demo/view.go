@@ -58,9 +58,6 @@ func (s *stage) redraw(ctx context.Context) error {
 	t := &s.tally
 	t.last = a
 	n := len(t.order)
-	if want := len(s.plan.Live) * (len(t.thirds) + 1) / 3; len(t.thirds) < 2 && n >= want {
-		t.thirds = append(t.thirds, lessons(a))
-	}
 	marked := 0
 	for _, e := range t.order {
 		if e.outcome == "important" {
@@ -68,7 +65,7 @@ func (s *stage) redraw(ctx context.Context) error {
 		}
 	}
 	c := s.screen
-	counts := fmt.Sprintf("%3d of %d messages, %3d marked, %2d corrections, %3d lessons", n, len(s.plan.Live), marked, t.corrections, lessons(a)-lessons(t.before))
+	counts := fmt.Sprintf("%3d of %d messages, %3d marked, %2d corrections, %3d lessons", n, len(s.plan.Live), marked, t.corrections(), lessons(a)-lessons(t.before))
 	rate := fmt.Sprintf("wrong among the last %d: %2d", min(n, window), t.recent(window))
 	if !c.Live {
 		if n/tellEvery > t.told {

@@ -4,58 +4,35 @@ package lab
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/hinged/hinged/model"
 )
 
-// Format is how labelled vectors are written.
-type Format string
-
-// The formats.
-const (
-	FormatSVMLight Format = "svmlight"
-	FormatVW       Format = "vw" // Vowpal Wabbit's
-)
-
-// Writer writes labelled vectors, one a line. Features are numbered from 1 in order
-// of first appearance, since other tools do not take 64-bit numbers; the affine
-// coordinate is always 1. Values are written so that reading them gives the same
-// bits.
+// Writer writes labelled vectors in svmlight's format, one a line. Features are numbered
+// from 1 in order of first appearance, since other tools do not take 64-bit numbers; the
+// affine coordinate is always 1. Values are written so that reading them gives the same bits.
 type Writer struct {
 	w       *bufio.Writer
-	format  Format
 	numbers map[model.Index]uint64
 	line    []byte
 }
 
 // NewWriter returns a Writer; Flush ends its work.
-func NewWriter(w io.Writer, f Format) (*Writer, error) {
-	if f != FormatSVMLight && f != FormatVW {
-		return nil, fmt.Errorf("there is no format %q", f)
-	}
-	return &Writer{w: bufio.NewWriter(w), format: f, numbers: map[model.Index]uint64{model.Affine: 1}}, nil
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{w: bufio.NewWriter(w), numbers: map[model.Index]uint64{model.Affine: 1}}
 }
 
-// Write writes one lesson. The weight is written where the format has a place for
-// it: before the features as the importance in Vowpal Wabbit's, as "cost" in
-// svmlight's where it is not 1.
+// Write writes one lesson; its weight, where that is not 1, as "cost".
 func (w *Writer) Write(e model.Lesson) error {
 	b := append(w.line[:0], "+1"...)
 	if e.Label == model.Ordinary {
 		b[0] = '-'
 	}
-	weight := strconv.FormatFloat(e.Weight, 'g', -1, 64)
-	switch {
-	case w.format == FormatVW:
-		b = append(b, ' ')
-		b = append(b, weight...)
-		b = append(b, " |f"...)
-	case e.Weight != 1:
+	if e.Weight != 1 {
 		b = append(b, " cost:"...)
-		b = append(b, weight...)
+		b = strconv.AppendFloat(b, e.Weight, 'g', -1, 64)
 	}
 	// svmlight wants ascending numbers.
 	x := make(model.Vector, len(e.Vector))

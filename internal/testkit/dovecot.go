@@ -8,15 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"testing"
 	"time"
-
-	"github.com/hinged/hinged/internal/dovecot"
 )
-
-// DovecotOptions configure StartDovecot. The zero value is a plain-text server
-// for one user, on Maildir.
-type DovecotOptions = dovecot.Options
 
 // BelowInbox is DovecotOptions.Config that keeps all folders below INBOX and tells the use
 // of none, as Courier and older Cyrus do.
@@ -58,58 +51,6 @@ passdb {
   mechanisms = external
 }
 `
-}
-
-// Dovecot is a running server. Its mail is gone with the test.
-type Dovecot struct {
-	*dovecot.Server
-	tb      testing.TB
-	dropped int // files that Drop made
-}
-
-// NeedDovecot skips the test where there is no Dovecot, saying so, and with
-// -short, which asks for tests without servers. In CI, where CI=true, no Dovecot is
-// a failure.
-func NeedDovecot(tb testing.TB) {
-	tb.Helper()
-	noServers(tb)
-	if _, err := dovecot.Find(); err != nil {
-		if os.Getenv("CI") == "true" {
-			tb.Fatalf("CI must test against a real Dovecot: %v", err)
-		}
-		tb.Skipf("SKIPPED: %v", err)
-	}
-}
-
-// StartDovecot starts a Dovecot of its own for this test on a free port of
-// loopback, with the mailboxes INBOX, Sent, Junk, Trash, Drafts and Archive. It
-// is stopped when the test ends.
-func StartDovecot(tb testing.TB, o DovecotOptions) *Dovecot {
-	tb.Helper()
-	NeedDovecot(tb)
-	s, err := dovecot.New(o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if tb.Failed() {
-			tb.Logf("what Dovecot logged:\n%s", s.Log())
-		}
-		if err := s.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	d := &Dovecot{Server: s, tb: tb}
-	d.Start()
-	return d
-}
-
-// Start starts the server again after Stop and waits until it answers.
-func (d *Dovecot) Start() {
-	d.tb.Helper()
-	if err := d.Server.Start(d.tb.Context()); err != nil {
-		d.tb.Fatal(err)
-	}
 }
 
 // Restart stops the server and starts it again on the same port, with the same
@@ -194,12 +135,4 @@ func (d *Dovecot) Drop(user, mailbox string, messages iter.Seq[Dropped]) {
 func (d *Dovecot) nextFile() string {
 	d.dropped++
 	return fmt.Sprintf("%d.M%06dP1.testkit", 1700000000+d.dropped, d.dropped%1000000)
-}
-
-// SetPassword changes the password of every user, on the server alone.
-func (d *Dovecot) SetPassword(password string) {
-	d.tb.Helper()
-	if err := d.Server.SetPassword(password); err != nil {
-		d.tb.Fatal(err)
-	}
 }

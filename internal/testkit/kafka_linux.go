@@ -15,6 +15,15 @@ func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
+// groupAttributes give a child a process group of its own, and make it end in order when this
+// process is killed.
+func groupAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+}
+
+// killGroup kills the group that groupAttributes made for a child.
+func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
 // standsStill reports whether every thread of a process is stopped: SIGSTOP is
 // sent in no time, and obeyed a little later.
 func standsStill(pid int) bool {

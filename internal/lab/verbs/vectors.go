@@ -7,36 +7,34 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/model"
 )
 
 func vectorsCommand() *cobra.Command {
 	var archive cli.Archive
-	var format *cli.Choice
 	c := &cobra.Command{
 		Use:   "vectors --owner ADDRESS FILE…",
 		Short: "Write the vectors of an archive, for other tools to learn from",
 		Long: `Play archives of mail as "hinged eval" does, and write every lesson as a labelled
-vector, one in each line, in the order of learning. So you can compare other tools
+vector in svmlight's format, one in each line, in the order of learning. So you can compare other tools
 on the same features.
 
 Features are numbered in order of first appearance; 1 is the constant coordinate.
 The output contains no word and no address, but anybody who has the same mail can
 find out what each number means.`,
 		Example: `  $ hinged-lab vectors --owner me@example.org mail.mbox.gz > mail.svm
-  $ hinged-lab teach --passes 1 mail.svm
-  $ hinged-lab vectors --owner me@example.org --format vw mail.mbox.gz | vw --noconstant`,
+  $ hinged-lab teach --passes 1 mail.svm`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w, err := lab.NewWriter(cmd.OutOrStdout(), lab.Format(format.Value))
+			w := lab.NewWriter(cmd.OutOrStdout())
+			var failed error
+			o, begin, err := archive.Settings(cmd, prior.NameZero)
 			if err != nil {
 				return err
 			}
-			var failed error
-			o := filter.DefaultOptions()
 			o.Dual.Bold = 1 // what the labels weigh, not what this learner's record makes of them
-			play := evaluate.Play{Options: o, Learnt: func(e model.Lesson, _ evaluate.Course) {
+			play := evaluate.Play{Options: o, Prior: begin, Learnt: func(e model.Lesson, _ evaluate.Course) {
 				if failed == nil {
 					failed = w.Write(e)
 				}
@@ -51,6 +49,5 @@ find out what each number means.`,
 		},
 	}
 	archive.Define(c)
-	format = cli.ChoiceVar(c, "format", string(lab.FormatSVMLight), "format", string(lab.FormatSVMLight), string(lab.FormatVW))
 	return c
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dovecot
+package testkit
 
 import (
 	"crypto/tls"
@@ -19,7 +19,7 @@ import (
 // configure writes dovecot.conf and the users, for Dovecot 2.3.
 //
 // Long: the configuration of a server reads best in one piece.
-func (s *Server) configure(o Options) error {
+func (d *Dovecot) configure(o DovecotOptions) error {
 	me, err := user.Current()
 	if err != nil {
 		return err
@@ -34,8 +34,8 @@ func (s *Server) configure(o Options) error {
 	}
 	uid, _ := strconv.Atoi(mailUser.Uid)
 	gid, _ := strconv.Atoi(mailUser.Gid)
-	mail := filepath.Join(s.dir, "mail")
-	if err := s.makeDirectories(mail, uid, gid); err != nil {
+	mail := filepath.Join(d.dir, "mail")
+	if err := d.makeDirectories(mail, uid, gid); err != nil {
 		return err
 	}
 	if o.Format == "" {
@@ -45,10 +45,10 @@ func (s *Server) configure(o Options) error {
 	if err != nil {
 		return err
 	}
-	_, port, _ := net.SplitHostPort(s.Addr)
+	_, port, _ := net.SplitHostPort(d.Addr)
 	plain, secure, ssl := port, "0", "no"
 	if o.TLS || o.StartTLS {
-		if ssl, err = s.certificate(); err != nil {
+		if ssl, err = d.certificate(); err != nil {
 			return err
 		}
 		if o.TLS {
@@ -59,9 +59,9 @@ func (s *Server) configure(o Options) error {
 	}
 	var users strings.Builder
 	for _, u := range o.Users {
-		fmt.Fprintf(&users, "%s:{PLAIN}%s:%d:%d::%s/%s::\n", u, s.Password, uid, gid, mail, u)
+		fmt.Fprintf(&users, "%s:{PLAIN}%s:%d:%d::%s/%s::\n", u, d.Password, uid, gid, mail, u)
 	}
-	passwords := filepath.Join(s.dir, "users")
+	passwords := filepath.Join(d.dir, "users")
 	if err := writePasswords(passwords, users.String(), internalUser); err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ namespace inbox {
   }
 }
 %[10]s
-`, s.dir, ssl, loginUser, internalUser, groupOf(internalUser, group.Name), o.Format, plain, secure, chroot, o.Config)
-	return os.WriteFile(s.conf, []byte(conf), 0o600)
+`, d.dir, ssl, loginUser, internalUser, groupOf(internalUser, group.Name), o.Format, plain, secure, chroot, o.Config)
+	return os.WriteFile(d.conf, []byte(conf), 0o600)
 }
 
 // groupOf returns the name of a user's group, or fallback.
@@ -158,12 +158,12 @@ func groupOf(name, fallback string) string {
 }
 
 // certificate makes the server a certificate and returns the settings for it.
-func (s *Server) certificate() (string, error) {
+func (d *Dovecot) certificate() (string, error) {
 	cert, key, err := loopback.Certificate()
 	if err != nil {
 		return "", err
 	}
-	certPath, keyPath := filepath.Join(s.dir, "cert.pem"), filepath.Join(s.dir, "key.pem")
+	certPath, keyPath := filepath.Join(d.dir, "cert.pem"), filepath.Join(d.dir, "key.pem")
 	for path, data := range map[string][]byte{certPath: cert, keyPath: key} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			return "", err
@@ -171,15 +171,15 @@ func (s *Server) certificate() (string, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(cert)
-	s.Certificate = cert
-	s.TLSConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	d.Certificate = cert
+	d.TLSConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return fmt.Sprintf("ssl_cert = <%s\nssl_key = <%s\n", certPath, keyPath), nil
 }
 
 // makeDirectories makes the server's directory and, below it, that of the mail, which
 // belongs to the user of the mail.
-func (s *Server) makeDirectories(mail string, uid, gid int) error {
-	for _, dir := range []string{s.dir, mail} {
+func (d *Dovecot) makeDirectories(mail string, uid, gid int) error {
+	for _, dir := range []string{d.dir, mail} {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Dovecot's own users pass through
 			return err
 		}
