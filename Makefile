@@ -19,8 +19,7 @@
 # make bench    every benchmark
 # make bench-scale MTD=FILE OWNER=ADDRESS  bytes, memory and processor time of an account and a message: the
 #               table of docs/scale.md
-# make learners MTD=FILE MIPS=FILE  every learner on the development streams: the
-#               tables of docs/results.md
+# make learners MTD=FILE MIPS=FILE  every learner on the development streams, as tables
 # make bench-quality MTD=FILE MIPS=FILE  hinged beside other tools, under one
 #               protocol: the tables of docs/results.md (bench/quality.sh)
 # make bench-speed MTD=FILE OWNER=ADDRESS  what a message costs, beside bogofilter and

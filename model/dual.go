@@ -62,7 +62,7 @@ func dualGain(slope, change, squaredNorm, d float64) float64 {
 }
 
 // recentLessons is how many of the last lessons get every other step of replay: what
-// was learnt lately says most of the mail that comes next (docs/results.md).
+// was learnt lately says most of the mail that comes next.
 const recentLessons = 200
 
 // replayed returns the range of lessons that the step of replay with that number is
@@ -99,7 +99,7 @@ const restOfWhole = 5
 
 // Rests reports whether the step of replay with that number skips a lesson of this weight.
 // Lessons of full weight take three times the step of silence and do better replayed less
-// often (docs/results.md): in every fifth pass over their range.
+// often: in every fifth pass over their range.
 func Rests(weight float64, number uint64, n int) bool {
 	step, size := replayed(number, n)
 	pass, place := step/uint64(size), step%uint64(size)

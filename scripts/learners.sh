@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# learners.sh MTD MIPS prints the tables of docs/results.md that compare every
+# learners.sh MTD MIPS prints tables that compare every
 # learner on the two development streams: MTD and MIPS are the archives of linux-mtd
 # and linux-mips that docs/results.md describes.
 # Set GO to use another go command than the one in PATH.

@@ -77,7 +77,7 @@ const (
 // boldness is the factor by which a dual learner's lessons weigh more while little is learnt, or its
 // scores are rarely wrong. Where the classes part, long steps find the line sooner; where they
 // overlap, each wrong label would throw the weights about. The learner's record over the last labels
-// tells the two apart (docs/results.md); without one it presumes the former.
+// tells the two apart; without one it presumes the former.
 func (f *Learning) boldness() float64 {
 	if !f.opts.Replays() {
 		return 1

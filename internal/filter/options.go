@@ -159,8 +159,7 @@ func (o Options) KernelSpec() model.KernelSpec {
 // Another reports whether what was learnt under the options p is of no use under o.
 func (o Options) Another(p Options) bool { return o.Kernel.Degree != p.Kernel.Degree }
 
-// DefaultOptions returns the settings that measured best (docs/results.md) and
-// the marks, windows and limits of DESIGN.md.
+// DefaultOptions returns the settings that measured best (docs/results.md).
 func DefaultOptions() Options {
 	return Options{
 		Learner:     model.DefaultSpec(),

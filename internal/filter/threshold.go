@@ -11,7 +11,7 @@ import (
 )
 
 // windowSize is how many scores each of the two windows holds. Refitting over the last 2,000 gave
-// 0.98 to 0.99 of the F1 of the best fixed threshold (DESIGN.md, "How much to mark").
+// 0.98 to 0.99 of the F1 of the best fixed threshold.
 const windowSize = 2000
 
 // window is a ring of the last windowSize scores, kept in a table of the state. All else is derived

@@ -136,7 +136,7 @@ const (
 // constantAlone is the weight of the constant that an account begins with if it gets no
 // weights of other owners. The constant has a value of 0.147 by featurize's defaults, so a
 // message of which nothing is known scores −0.5: most mail is ordinary, which a learner that
-// begins at 0 has yet to learn (docs/results.md, "What the constant begins with").
+// begins at 0 has yet to learn (docs/decisions/learning.md, "The constant begins below zero").
 const constantAlone = -3.4
 
 // None returns the prior without weights of other owners: that of the constant alone.

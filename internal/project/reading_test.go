@@ -11,7 +11,7 @@ import (
 )
 
 // readers are the rows of docs/README.md, with how many words each has to read: pages of
-// 400. Issue 39 asked for these limits, and for that of all pages together.
+// 400. More than that, and nobody reads it.
 var readers = []struct {
 	row  string
 	most int

@@ -34,8 +34,13 @@ func TestTheFiguresHaveCommandsThatExist(t *testing.T) {
 		}
 		benchmarks := regexp.MustCompile("go test \\./(\\S+) [^`]*?-bench '?([A-Za-z0-9]+)").FindAllStringSubmatch(text, -1)
 		for _, m := range benchmarks {
-			if !hasBenchmark(all, m[1], m[2]) {
+			if !hasFunction(all, m[1], "Benchmark"+m[2]) {
 				t.Errorf("%s: %s has no benchmark whose name begins with %q", name, m[1], m[2])
+			}
+		}
+		for _, m := range regexp.MustCompile("go test \\./(\\S+) -run ([A-Z][A-Za-z0-9]+) ?-?v?`").FindAllStringSubmatch(text, -1) {
+			if !hasFunction(all, m[1], "Test\\w*"+m[2]) {
+				t.Errorf("%s: %s has no test whose name has %q in it", name, m[1], m[2])
 			}
 		}
 		if len(targets) == 0 || len(benchmarks) == 0 {
@@ -44,14 +49,15 @@ func TestTheFiguresHaveCommandsThatExist(t *testing.T) {
 	}
 }
 
-// hasBenchmark reports whether a package has a benchmark whose name begins with a word.
-func hasBenchmark(all []source, dir, word string) (found bool) {
+// hasFunction reports whether a package has a function whose name begins as a pattern says.
+func hasFunction(all []source, dir, pattern string) (found bool) {
+	name := regexp.MustCompile("^" + pattern)
 	for _, s := range all {
 		if filepath.ToSlash(filepath.Dir(s.path)) != dir {
 			continue
 		}
 		for _, d := range s.file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Benchmark"+word) {
+			if f, ok := d.(*ast.FuncDecl); ok && name.MatchString(f.Name.Name) {
 				found = true
 			}
 		}

@@ -127,7 +127,7 @@ func hardTable(t *testing.T, name string, lessons []model.Lesson) map[string]Sep
 var hardColumns = []string{"perceptron", "lifted", "normalised", "both", "margin 1", "PA-II", "quadratic"}
 
 // TestTheHardTable measures what the other learners do on the hard instances (printed
-// with -v, and in docs/results.md). What must be so: all separate what they can, the
+// with -v). What must be so: all separate what they can, the
 // perceptron's mistakes explode on the raw vectors, and the modified one's do not.
 func TestTheHardTable(t *testing.T) {
 	t.Logf("| instance | %v | modified, σ 0.1 |", hardColumns)
