@@ -14,7 +14,7 @@
 # make release  archives, packages, bills of materials and checksums for TARGETS, the same
 #               bytes wherever they are made: dist/release (docs/operations.md)
 # make fuzz     every fuzz target for FUZZTIME each
-# make soak     for a night: runs without kills that must agree, 1,000 kills of the daemon
+# make soak     for a night: the requirements on every kind of server, runs without kills that must agree, 1,000 kills of the daemon
 #               of a mailbox, 200 of processes of a stream, more mail, more fuzzing
 # make bench    every benchmark
 # make bench-scale MTD=FILE OWNER=ADDRESS  bytes, memory and processor time of an account and a message: the
@@ -249,6 +249,7 @@ fuzz:
 # With three brokers each record is on all of them, and two must have it: so run all tests with
 # a Kafka of their own.
 soak:
+	HINGED_SERVERS=4 $(GO) test -count=1 -v -run 'TestR[0-9]' -timeout 3h ./internal/e2e
 	HINGED_KILL_TIMES=0 HINGED_MONTH_KILLS=0 $(GO) test -count=3 -v -run 'Kill(AtRandom|AKernel)|AMonth' -timeout 3h ./internal/e2e
 	HINGED_KILL_OWNERS=10 HINGED_KILL_TIMES=100 HINGED_MONTH_KILLS=60 $(GO) test $(RACE) -count=1 -v -run 'Kill|AMonth' -timeout 8h ./internal/e2e
 	HINGED_STREAM_MESSAGES=20000 HINGED_STREAM_ACCOUNTS=200 HINGED_STREAM_TURNS=400 HINGED_STREAM_KILLS=200 HINGED_STREAM_BROKERS=3 $(GO) test $(RACE) -count=1 -v -run ThreeProcesses -timeout 6h ./internal/e2e
