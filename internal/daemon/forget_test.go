@@ -47,6 +47,7 @@ func taughtStore(t *testing.T) (h *StoreHost, path string) {
 // A verb that writes, and finds that the partitions beside the store can't be opened, ends with
 // that error. The next one tries again.
 func TestAStoreWhosePartitionsCannotBeOpenedIsNotWritten(t *testing.T) {
+	t.Parallel()
 	h, path := taughtStore(t)
 	write := func() error { return h.Store(true, func(*boltfile.Store, *stream.Files) error { return nil }) }
 	beside := stream.FilesOf(path)
@@ -66,6 +67,7 @@ func TestAStoreWhosePartitionsCannotBeOpenedIsNotWritten(t *testing.T) {
 
 // What is forgotten is forgotten, also if its traces must stay in the file for now.
 func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
+	t.Parallel()
 	h, _ := taughtStore(t)
 	defer h.Close()
 	q := desk.ForgetRequest{Sender: "boss@example.com"}
@@ -82,6 +84,7 @@ func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
 // A verb that writes twice, as forgetting does to scrub, opens the file once, sees what it
 // wrote, and leaves the file to others when it ends.
 func TestAStoreIsOpenedForWritingOnce(t *testing.T) {
+	t.Parallel()
 	h, path := taughtStore(t)
 	var opened []*boltfile.Store
 	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {

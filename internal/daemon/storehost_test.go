@@ -15,6 +15,7 @@ import (
 
 // What can't be opened for writing is an error, after which the store can be closed.
 func TestAStoreWithAStrangeFileOfAPartitionIsNotWrittenTo(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
 	s, err := boltfile.Open(path, boltfile.Options{})
 	if err != nil {

@@ -380,7 +380,6 @@ func TestSigningOutEndsWhatTheBrowserWatches(t *testing.T) {
 }
 
 func TestStoppingHangsUpAndLeavesNothingRunning(t *testing.T) {
-	t.Parallel()
 	s, err := Listen(Options{Listen: "127.0.0.1:0", Host: having("ann", "bob")})
 	if err != nil {
 		t.Fatal(err)
