@@ -25,8 +25,7 @@ for standard output. "hinged import FILE" reads it on another machine, where
 "hinged digest" then prints the same digests.
 
 hinged checks FILE before it gives it its name. Only its owner can read it (mode
-0600), since it says much about your mail. It is a store with one account,
-compressed with gzip.`,
+0600), since it says much about your mail. It is a store with one account.`,
 		Example: `  $ hinged export --account me me.hinged
   me.hinged: 3120934 bytes, checked
     me: model 5d1f0c… state 90ab4e…`,
