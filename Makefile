@@ -182,10 +182,11 @@ whole:
 
 # Without inlining, and with a compiler that seldom collects its garbage, a first build takes
 # half the time (docs/decisions/program.md).
+SOON ?= -gcflags 'all=-l -dwarf=false'
 demo:
 	@mkdir -p dist
 	@echo 'Compiling hinged. The first time this takes about half a minute on two processors.'
-	@CGO_ENABLED=0 GOGC=400 $(GO) build -gcflags 'all=-l -dwarf=false' -ldflags '-s -w' -o dist/hinged-demo ./cmd/hinged
+	@CGO_ENABLED=0 GOGC=400 $(GO) build $(SOON) -ldflags '-s -w' -o dist/hinged-demo ./cmd/hinged
 	@exec dist/hinged-demo demo
 
 # Without a configuration it asks for a mailbox and writes one.

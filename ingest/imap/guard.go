@@ -145,6 +145,8 @@ func (g *guard) amending(amend func(line []byte) []byte) {
 	g.amend = amend
 }
 
+// Write leaves it to the reader to report that the connection is lost. The client library
+// would end all commands in the writer's goroutine, and the reader may still fill one in.
 func (g *guard) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	amend := g.amend
@@ -155,7 +157,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	}
 	if len(out) > 0 {
 		if _, err := g.Conn.Write(out); err != nil {
-			return 0, err
+			g.kill(err)
 		}
 	}
 	return len(p), nil
