@@ -14,8 +14,9 @@
 # make release  archives, packages, bills of materials and checksums for TARGETS, the same
 #               bytes wherever they are made: dist/release (docs/operations.md)
 # make fuzz     every fuzz target for FUZZTIME each
-# make soak     for a night: the requirements on every kind of server, runs without kills that must agree, 1,000 kills of the daemon
-#               of a mailbox, 200 of processes of a stream, more mail, more fuzzing
+# make soak     for a night: the requirements on more servers, runs without kills that must
+#               agree, 1,000 kills of the daemon of a mailbox, 200 of processes of a stream,
+#               more mail, more fuzzing
 # make bench    every benchmark
 # make bench-scale MTD=FILE OWNER=ADDRESS  bytes, memory and processor time of an account and a message: the
 #               table of docs/scale.md
