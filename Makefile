@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make test     everything that must hold; what .ci/run calls
-# make check    what is quick of it, while you work: format, vet, lint, and the unit
+# make check    what is quick of it, while you work: format, lint, and the unit
 #               tests, without servers and without the race detector
 # make demo     all of it on generated mail, for a minute; no account is needed
 # make run      the daemon: builds it and watches what CONFIG says
@@ -42,8 +42,8 @@
 # make recording MTD=FILE  docs/first-ten-minutes.cast and .svg: from init to live mail
 #               on a real mail server; it takes npx, for what draws
 # make notice   NOTICE, with the licences of all modules that are linked
-# make setup fmt vet lint plain race project e2e: the steps of make test; make first: the
-#               first four at once; make whole: the last two at once
+# make setup fmt lint plain race project e2e: the steps of make test; make first: the
+#               first three at once; make whole: the last two at once
 #
 # Go and make are all that is needed. make test says what it left out for want
 # of Dovecot, Java and Maven (for Apache Kafka and GreenMail), qemu-user or a C
@@ -79,8 +79,8 @@ NODEBUG = -gcflags=all=-dwarf=false
 # compiles alike, as a release is compiled: the cache then has each package once.
 # The compiler also collects garbage less often, a tenth of its time. Tests run with the
 # collector that users have.
-check vet lint project e2e plain: export CGO_ENABLED = 0
-check setup vet lint project e2e plain race: export GOFLAGS := $(GOFLAGS) -trimpath $(NODEBUG) '-toolexec=env GOGC=400'
+check lint project e2e plain: export CGO_ENABLED = 0
+check setup lint project e2e plain race: export GOFLAGS := $(GOFLAGS) -trimpath $(NODEBUG) '-toolexec=env GOGC=400'
 
 # The race detector needs cgo and a C compiler. Expanded when used: setup may
 # have installed one.
@@ -108,13 +108,13 @@ RACED = $(filter $(TESTED),$(shell sh scripts/raced.sh))
 FIRST = ./store/boltfile
 
 .NOTPARALLEL:
-.PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
+.PHONY: demo run test check first setup fmt lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
 
 # What computes goes beside what mostly waits.
 test: first
 	@$(call beside,race,plain whole)
 
-check: fmt vet lint
+check: fmt lint
 	@echo '== go test -short'
 	@$(GO) test -short $(PATIENT) $(FIRST) $(filter-out $(FIRST),$(TESTED)) ./internal/project
 
@@ -125,11 +125,6 @@ fmt:
 	@echo '== gofmt'
 	@files=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .) || exit 1; \
 	if [ -n "$$files" ]; then echo 'not formatted (gofmt -w):'; echo "$$files"; exit 1; fi
-
-vet:
-	@echo '== go vet'
-	@$(GO) vet ./...
-	@$(GO) vet -tags manual ./cmd/hinged
 
 lint:
 	@echo '== golangci-lint $(LINT_VERSION)'
@@ -176,7 +171,7 @@ endef
 
 # One waits for packages and registries; the others compute, and need none of them.
 first:
-	@$(call beside,setup,fmt vet lint)
+	@$(call beside,setup,fmt lint)
 
 whole:
 	@$(call beside,e2e,project)

@@ -160,12 +160,13 @@ func (g *guard) Write(p []byte) (int, error) {
 	}
 	if len(out) > 0 {
 		if _, err := g.Conn.Write(out); err != nil {
-			g.kill(err)
 			g.mu.Lock()
-			defer g.mu.Unlock()
-			if g.ended {
+			ended := g.ended
+			g.mu.Unlock()
+			if ended {
 				return 0, err
 			}
+			g.kill(err)
 		}
 	}
 	return len(p), nil
