@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # make test     everything that must hold; what .ci/run calls
-# make check    what is quick of it, while you work: format, vet, lint, and the unit
+# make check    what is quick of it, while you work: format, lint, and the unit
 #               tests, without servers and without the race detector
 # make demo     all of it on generated mail, for a minute; no account is needed
 # make run      the daemon: builds it and watches what CONFIG says
@@ -14,8 +14,9 @@
 # make release  archives, packages, bills of materials and checksums for TARGETS, the same
 #               bytes wherever they are made: dist/release (docs/operations.md)
 # make fuzz     every fuzz target for FUZZTIME each
-# make soak     for a night: runs without kills that must agree, 1,000 kills of the daemon
-#               of a mailbox, 200 of processes of a stream, more mail, more fuzzing
+# make soak     for a night: the requirements on more servers, runs without kills that must
+#               agree, 1,000 kills of the daemon of a mailbox, 200 of processes of a stream,
+#               more mail, more fuzzing
 # make bench    every benchmark
 # make bench-scale MTD=FILE OWNER=ADDRESS  bytes, memory and processor time of an account and a message: the
 #               table of docs/scale.md
@@ -40,8 +41,8 @@
 # make recording MTD=FILE  docs/first-ten-minutes.cast and .svg: from init to live mail
 #               on a real mail server; it takes npx, for what draws
 # make notice   NOTICE, with the licences of all modules that are linked
-# make setup fmt vet lint plain race project e2e: the steps of make test; make first: the
-#               first four at once; make whole: the last two at once
+# make setup fmt lint plain race project e2e: the steps of make test; make first: the
+#               first three at once; make whole: the last two at once
 #
 # Go and make are all that is needed. make test says what it left out for want
 # of Dovecot, Java and Maven (for Apache Kafka and GreenMail), qemu-user or a C
@@ -77,8 +78,8 @@ NODEBUG = -gcflags=all=-dwarf=false
 # compiles alike, as a release is compiled: the cache then has each package once.
 # The compiler also collects garbage less often, a tenth of its time. Tests run with the
 # collector that users have.
-check vet lint project e2e plain: export CGO_ENABLED = 0
-check setup vet lint project e2e plain race: export GOFLAGS := $(GOFLAGS) -trimpath $(NODEBUG) '-toolexec=env GOGC=400'
+check lint project e2e plain: export CGO_ENABLED = 0
+check setup lint project e2e plain race: export GOFLAGS := $(GOFLAGS) -trimpath $(NODEBUG) '-toolexec=env GOGC=400'
 
 # The race detector needs cgo and a C compiler. Expanded when used: setup may
 # have installed one.
@@ -106,13 +107,13 @@ RACED = $(filter $(TESTED),$(shell sh scripts/raced.sh))
 FIRST = ./store/boltfile
 
 .NOTPARALLEL:
-.PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
+.PHONY: demo run test check first setup fmt lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
 
 # What computes goes beside what mostly waits.
 test: first
 	@$(call beside,race,plain whole)
 
-check: fmt vet lint
+check: fmt lint
 	@echo '== go test -short'
 	@$(GO) test -short $(PATIENT) $(FIRST) $(filter-out $(FIRST),$(TESTED)) ./internal/project
 
@@ -123,11 +124,6 @@ fmt:
 	@echo '== gofmt'
 	@files=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .) || exit 1; \
 	if [ -n "$$files" ]; then echo 'not formatted (gofmt -w):'; echo "$$files"; exit 1; fi
-
-vet:
-	@echo '== go vet'
-	@$(GO) vet ./...
-	@$(GO) vet -tags manual ./cmd/hinged
 
 lint:
 	@echo '== golangci-lint $(LINT_VERSION)'
@@ -174,17 +170,18 @@ endef
 
 # One waits for packages and registries; the others compute, and need none of them.
 first:
-	@$(call beside,setup,fmt vet lint)
+	@$(call beside,setup,fmt lint)
 
 whole:
 	@$(call beside,e2e,project)
 
 # Without inlining, and with a compiler that seldom collects its garbage, a first build takes
 # half the time (docs/decisions/program.md).
+SOON ?= -gcflags 'all=-l -dwarf=false'
 demo:
 	@mkdir -p dist
 	@echo 'Compiling hinged. The first time this takes about half a minute on two processors.'
-	@CGO_ENABLED=0 GOGC=400 $(GO) build -gcflags 'all=-l -dwarf=false' -ldflags '-s -w' -o dist/hinged-demo ./cmd/hinged
+	@CGO_ENABLED=0 GOGC=400 $(GO) build $(SOON) -ldflags '-s -w' -o dist/hinged-demo ./cmd/hinged
 	@exec dist/hinged-demo demo
 
 # Without a configuration it asks for a mailbox and writes one.
@@ -248,6 +245,7 @@ fuzz:
 # With three brokers each record is on all of them, and two must have it: so run all tests with
 # a Kafka of their own.
 soak:
+	HINGED_SERVERS=4 $(GO) test -count=1 -v -run 'TestR[0-9]' -timeout 3h ./internal/e2e
 	HINGED_KILL_TIMES=0 HINGED_MONTH_KILLS=0 $(GO) test -count=3 -v -run 'Kill(AtRandom|AKernel)|AMonth' -timeout 3h ./internal/e2e
 	HINGED_KILL_OWNERS=10 HINGED_KILL_TIMES=100 HINGED_MONTH_KILLS=60 $(GO) test $(RACE) -count=1 -v -run 'Kill|AMonth' -timeout 8h ./internal/e2e
 	HINGED_STREAM_MESSAGES=20000 HINGED_STREAM_ACCOUNTS=200 HINGED_STREAM_TURNS=400 HINGED_STREAM_KILLS=200 HINGED_STREAM_BROKERS=3 $(GO) test $(RACE) -count=1 -v -run ThreeProcesses -timeout 6h ./internal/e2e

@@ -13,6 +13,7 @@ import (
 // TestWhatIsGoneUnreadMayLieWhereNobodyLooks: where mail came into a mailbox that is not
 // watched, or the source was away, nobody can tell what became of it.
 func TestWhatIsGoneUnreadMayLieWhereNobodyLooks(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	mail := testkit.NewMail(4)
@@ -54,6 +55,7 @@ func TestWhatIsGoneUnreadMayLieWhereNobodyLooks(t *testing.T) {
 // all messages that they change, single commands each its own. A server that stops for
 // a moment was not away; one that was gone for longer was.
 func TestWhatOneCommandDidSharesItsNumber(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"maildir", "mdbox"} {
 		for name, moment := range map[string]time.Duration{"a moment": time.Hour, "longer": time.Nanosecond} {
 			t.Run(format+"/"+name, func(t *testing.T) {

@@ -54,6 +54,7 @@ func showing(o Options, pair *tls.Certificate) Options {
 // password, and to one that takes it in the place of the password, with certificates that
 // are right and wrong.
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
 	authority, other := testkit.NewAuthority(t, "our authority"), testkit.NewAuthority(t, "another authority")
 	ended, err := tls.X509KeyPair(authority.Issue("owner@example.org", time.Now().Add(-time.Hour)))
 	if err != nil {
@@ -116,6 +117,7 @@ func TestClientCertificates(t *testing.T) {
 // TestServerThatEndsTLSOverTheCertificateIsUnderstood has TLS itself refuse: at once with
 // TLS 1.2, in the place of the greeting with 1.3.
 func TestServerThatEndsTLSOverTheCertificateIsUnderstood(t *testing.T) {
+	t.Parallel()
 	for name, version := range map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13} {
 		t.Run(name, func(t *testing.T) {
 			server := testkit.NewAuthority(t, "localhost")

@@ -67,6 +67,7 @@ func (c *copier) want(what string, r ingest.MarkResult, o ingest.MarkOutcome, de
 // TestACopyIsMadeOnceAndTakenBackAlone: the folder is made, what is there already is not
 // made again, and only a copy that is as it was is deleted, while the message lies elsewhere.
 func TestACopyIsMadeOnceAndTakenBackAlone(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"maildir", "mdbox"} {
 		t.Run(format, func(t *testing.T) {
 			d := testkit.StartDovecot(t, testkit.DovecotOptions{Format: format})
@@ -142,6 +143,7 @@ func TestACopyIsMadeOnceAndTakenBackAlone(t *testing.T) {
 // and Subject are those of one that is to be copied, and whose text is not: a list's version
 // of it, or a forged one. hinged was killed before it made the copy. None of them is ours.
 func TestAnotherTextIsNoCopy(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	c := newCopier(t, d, d.Addr)
 	c.owner.Create("Important")
@@ -173,6 +175,7 @@ func TestAnotherTextIsNoCopy(t *testing.T) {
 
 // TestACopyIsNotMadeTwiceWhenItsAnswerIsLost: the connection breaks between COPY and OK.
 func TestACopyIsNotMadeTwiceWhenItsAnswerIsLost(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	wire := testkit.StartProxy(t, d.Addr)
 	c := newCopier(t, d, wire.Addr)
@@ -196,6 +199,7 @@ func TestACopyIsNotMadeTwiceWhenItsAnswerIsLost(t *testing.T) {
 
 // TestACopyGoesWhereTheServerHasTheFolder: below its prefix, or by its special use.
 func TestACopyGoesWhereTheServerHasTheFolder(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		config, want string
 		there        bool
@@ -236,6 +240,7 @@ func TestACopyGoesWhereTheServerHasTheFolder(t *testing.T) {
 // TestWithoutUIDPLUSNoCopyIsMade, since it could not be taken back; and one that the
 // server does not say the place of is found.
 func TestWithoutUIDPLUSNoCopyIsMade(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{Config: "imap_capability = IMAP4rev1 LITERAL+ SASL-IR ENABLE IDLE MOVE UNSELECT SPECIAL-USE LIST-EXTENDED CONDSTORE"})
 	c := newCopier(t, d, d.Addr)
 	c.owner.Create("Important")
@@ -245,6 +250,7 @@ func TestWithoutUIDPLUSNoCopyIsMade(t *testing.T) {
 // TestAMailboxThatCanOnlyBeReadIsCopiedFrom: a server that opens INBOX read-only, takes no
 // STORE, and leaves COPYUID out.
 func TestAMailboxThatCanOnlyBeReadIsCopiedFrom(t *testing.T) {
+	t.Parallel()
 	copied := 0
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Permanent = ""
@@ -359,6 +365,7 @@ func keptCopy(t *testing.T, flags, expunged string) (stores []string, result ing
 // TestACopyThatIsNotExpungedIsNotLeftDeleted: the server says no, or yes and keeps it. A mail
 // program would hide the copy, or delete it later.
 func TestACopyThatIsNotExpungedIsNotLeftDeleted(t *testing.T) {
+	t.Parallel()
 	for name, expunged := range map[string]string{"no": "NO [NOPERM] not here", "yes": "OK done"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -375,6 +382,7 @@ func TestACopyThatIsNotExpungedIsNotLeftDeleted(t *testing.T) {
 
 // TestACopyThatItsOwnerDeletedStaysDeleted when the server refuses to expunge it.
 func TestACopyThatItsOwnerDeletedStaysDeleted(t *testing.T) {
+	t.Parallel()
 	stores, m := keptCopy(t, `\Deleted`, "NO [NOPERM] not here")
 	for _, s := range stores {
 		if strings.Contains(s, `-FLAGS (\Deleted)`) {
@@ -386,6 +394,7 @@ func TestACopyThatItsOwnerDeletedStaysDeleted(t *testing.T) {
 // TestACopyOverWhichTheConnectionBreaksIsGivenUp, so that the other mailboxes are watched
 // again; and one that the server refuses is at once.
 func TestACopyOverWhichTheConnectionBreaksIsGivenUp(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		answer func(c *testkit.FakeConn, cmd testkit.FakeCommand)
 		asked  int

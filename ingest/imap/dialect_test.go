@@ -29,6 +29,7 @@ func whole(text string, size func() int) (string, error) {
 }
 
 func TestWhatServersSpellInTheirOwnWayIsPutRight(t *testing.T) {
+	t.Parallel()
 	const kept = "(\\seen nonjunk lower) \"nil\" {x}"
 	for said, want := range map[string]string{
 		"* ok [capability imap4rev1 idle] ready\r\n":                            "* ok [CAPABILITY imap4rev1 idle] ready\r\n",
@@ -87,6 +88,7 @@ func TestWhatServersSpellInTheirOwnWayIsPutRight(t *testing.T) {
 }
 
 func TestAnswersAreNestedToALimit(t *testing.T) {
+	t.Parallel()
 	for _, head := range []string{"* 1 FETCH ", "* THREAD ", "* LIST () \"", "* unknown ", "* 5 ", "("} {
 		at := head + strings.Repeat("(", maxDepth-strings.Count(head, "(")+strings.Count(head, ")"))
 		once := func() int { return 1 << 20 }
@@ -134,6 +136,7 @@ func lowerCase(line string) string {
 // TestServerThatSpellsInItsOwnWay has a day's work done with servers that speak in
 // lower case, or leave out the space in front of a text, as GreenMail 2.1 does.
 func TestServerThatSpellsInItsOwnWay(t *testing.T) {
+	t.Parallel()
 	for name, spell := range map[string]func(string) string{
 		"in lower case": lowerCase,
 		"without the space": func(line string) string {
@@ -169,6 +172,7 @@ func TestServerThatSpellsInItsOwnWay(t *testing.T) {
 // TestABadOptionalFieldEndsNoConnection: a server counts changes in no number, and takes the
 // quotes of a quoted field name for part of it.
 func TestABadOptionalFieldEndsNoConnection(t *testing.T) {
+	t.Parallel()
 	var quoted atomic.Bool
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {

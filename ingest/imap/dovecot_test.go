@@ -11,6 +11,7 @@ import (
 )
 
 func TestArrivalsBeforeAndAfterTheStartAreReportedOnceAndNothingIsSeen(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	mail := testkit.NewMail(1)
@@ -58,6 +59,7 @@ func TestArrivalsBeforeAndAfterTheStartAreReportedOnceAndNothingIsSeen(t *testin
 }
 
 func TestMarkIsSetReadBackAndKept(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	m := testkit.NewMail(2).Next()

@@ -36,6 +36,7 @@ func only(f *testkit.Fake) Options {
 // Each time the source must notice, come back, and report the message that
 // waits, once.
 func TestBadDays(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		timeout time.Duration
@@ -158,6 +159,7 @@ func TestBadDays(t *testing.T) {
 // TestTriesThatReachNoServerAreNoReconnects: readiness takes a reconnect for a sign that the
 // server was reached once.
 func TestTriesThatReachNoServerAreNoReconnects(t *testing.T) {
+	t.Parallel()
 	o := options("mail.invalid:993", "owner", "not to be seen")
 	o.BackoffMin, o.BackoffMax = time.Millisecond, 2*time.Millisecond
 	var tries atomic.Int32
@@ -180,6 +182,7 @@ func TestTriesThatReachNoServerAreNoReconnects(t *testing.T) {
 // give up, over a line that it does not know or over the end, and then asks for
 // something on the connection that it closed.
 func TestWhatEndedTheConnectionIsNamedByWhateverIsSentNext(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]struct {
 		line string
 		want error
@@ -232,6 +235,7 @@ func bye(c *testkit.FakeConn, _ testkit.FakeCommand) {
 }
 
 func TestR10HalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	o := dovecotOptions(d)
@@ -251,6 +255,7 @@ func TestR10HalfOpenConnectionIsFoundAndReplaced(t *testing.T) {
 }
 
 func TestR10ServerRestart(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	r := startSource(t, dovecotOptions(d))
 	_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))
@@ -268,6 +273,7 @@ func TestR10ServerRestart(t *testing.T) {
 }
 
 func TestWrongPasswordIsNotHammeredAndHealsByItself(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	var mu sync.Mutex
 	var asked []time.Time
@@ -300,6 +306,7 @@ func TestWrongPasswordIsNotHammeredAndHealsByItself(t *testing.T) {
 }
 
 func TestRefusedLoginsComeEverMoreSlowly(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var tries []time.Time
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
@@ -342,6 +349,7 @@ func slower(t *testing.T, mu *sync.Mutex, tries *[]time.Time, gaps ...time.Durat
 // TestServerRestoredFromAnOldBackup has UIDNEXT and HIGHESTMODSEQ go back under
 // the same UIDVALIDITY, which is not allowed and happens: UIDs are given anew.
 func TestServerRestoredFromAnOldBackup(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, nil)
 	for range 4 {
 		f.Add(plainMail, `\Flagged`)
@@ -368,6 +376,7 @@ func TestServerRestoredFromAnOldBackup(t *testing.T) {
 }
 
 func TestUIDVALIDITYChangeOfInboxReadsEverythingAnew(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, nil)
 	f.Add(plainMail, "")
 	f.Add(plainMail+"2", `\Flagged`)
@@ -409,6 +418,7 @@ func TestUIDVALIDITYChangeOfInboxReadsEverythingAnew(t *testing.T) {
 }
 
 func TestMailboxDeletedAndRecreated(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	owner.Create("Lists")
@@ -452,6 +462,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 }
 
 func TestExpungeDuringFetchIsSkipped(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	d.Fill(60, testkit.NewMail(9).Next)
 	owner := d.Owner(t)

@@ -56,6 +56,7 @@ func (s step) do(o *testkit.Owner, mailbox string, uid uint32) {
 // TestFlagsMatrix has the owner change flags while the source is connected and
 // while it is away: both must give the same FlagsChanged, in INBOX and elsewhere.
 func TestFlagsMatrix(t *testing.T) {
+	t.Parallel()
 	for _, server := range servers {
 		for _, mailbox := range []string{"INBOX", "Archive"} {
 			t.Run(server.name+"/"+mailbox, func(t *testing.T) {
@@ -120,6 +121,7 @@ func TestFlagsMatrix(t *testing.T) {
 }
 
 func TestArrivalsExpungesAndMovesOnEveryKindOfServer(t *testing.T) {
+	t.Parallel()
 	for _, server := range servers {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
@@ -201,6 +203,7 @@ func checkTwin(t *testing.T, owner *testkit.Owner, mailbox string, all []ingest.
 }
 
 func TestTLSAndSTARTTLS(t *testing.T) {
+	t.Parallel()
 	for name, kind := range map[string]testkit.DovecotOptions{"tls": {TLS: true}, "starttls": {StartTLS: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,6 +225,7 @@ func TestTLSAndSTARTTLS(t *testing.T) {
 }
 
 func TestUntrustedCertificateIsRefusedBeforeAnythingIsSaid(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
 	o := dovecotOptions(d)
 	o.TLSConfig = nil // the system's roots do not know the test's certificate

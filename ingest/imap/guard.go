@@ -38,6 +38,7 @@ type guard struct {
 	until  time.Time     // end of all patience; zero: none
 	budget int64         // bytes that may still come
 	cause  error         // the first thing that went wrong
+	ended  bool          // the client library knows that nothing more comes
 	amend  func(line []byte) []byte
 }
 
@@ -124,6 +125,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	if g.cause == nil {
 		g.cause = err
 	}
+	g.ended = true
 	g.raw.Close()
 	return out, err
 }
@@ -145,6 +147,9 @@ func (g *guard) amending(amend func(line []byte) []byte) {
 	g.amend = amend
 }
 
+// Write fails only when the client library knows already that the connection is lost. Else the
+// reader will report it: the library would end all commands in the writer's goroutine, while
+// the reader may still fill one in.
 func (g *guard) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	amend := g.amend
@@ -155,14 +160,25 @@ func (g *guard) Write(p []byte) (int, error) {
 	}
 	if len(out) > 0 {
 		if _, err := g.Conn.Write(out); err != nil {
-			return 0, err
+			g.mu.Lock()
+			ended := g.ended
+			g.mu.Unlock()
+			if ended {
+				return 0, err
+			}
+			g.kill(err)
 		}
 	}
 	return len(p), nil
 }
 
 // Close closes the connection at once.
-func (g *guard) Close() error { return g.raw.Close() }
+func (g *guard) Close() error {
+	g.mu.Lock()
+	g.ended = true
+	g.mu.Unlock()
+	return g.raw.Close()
+}
 
 // kill closes the connection and notes why. Safe at any time, from any
 // goroutine; everything that waits for the server returns.

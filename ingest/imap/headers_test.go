@@ -54,6 +54,7 @@ func headers(t *testing.T, r *running, places ...ingest.Place) map[ingest.Place]
 }
 
 func TestHeadersAreThoseOfTheMessagesAndChangeNothing(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	owner := d.Owner(t)
@@ -115,6 +116,7 @@ func TestHeadersAreThoseOfTheMessagesAndChangeNothing(t *testing.T) {
 }
 
 func TestHeadersOfWhatIsNotThereAnyMoreAreMissing(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	mail := testkit.NewMail(4)
@@ -152,6 +154,7 @@ func TestHeadersOfWhatIsNotThereAnyMoreAreMissing(t *testing.T) {
 }
 
 func TestTheConnectionForHeadersIsKeptForAWhileAndThenClosed(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	owner := d.Owner(t)
@@ -194,6 +197,7 @@ func TestTheConnectionForHeadersIsKeptForAWhileAndThenClosed(t *testing.T) {
 }
 
 func TestHeadersOfADeadConnectionComeOverANewOne(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	owner := d.Owner(t)
@@ -237,6 +241,7 @@ func awaitHeader(t *testing.T, r *running, at ingest.Place) {
 // TestHeadersNeverHammerAServer asks again and again while the server refuses the login of
 // the third connection, or hangs up on it.
 func TestHeadersNeverHammerAServer(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, words string
 		handle      func(*testkit.FakeConn, testkit.FakeCommand) bool
@@ -279,6 +284,7 @@ func TestHeadersNeverHammerAServer(t *testing.T) {
 }
 
 func TestHeadersRespectTheLimitOfLogins(t *testing.T) {
+	t.Parallel()
 	var log testkit.Transcript
 	f := testkit.StartFake(t, nil)
 	o := only(f)
@@ -315,6 +321,7 @@ func TestHeadersRespectTheLimitOfLogins(t *testing.T) {
 }
 
 func TestHeaderCacheKeepsToItsBounds(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	at := func(uid uint32) ingest.Place { return ingest.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uid} }
 	has := func(c *headerCache) (uids []uint32) {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what must come, on the slowest machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // recorder is a receiver of events that remembers all of them, and builds from
 // them what a store would know.

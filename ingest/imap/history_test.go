@@ -99,6 +99,7 @@ func wantTexts(t *testing.T, what string, got []ingest.Arrival, want [][]byte) {
 }
 
 func TestThePastIsReadInOrderOfArrivalAndTheSourceGoesOnFromThere(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	texts, dates := oldMail(owner, 60)
@@ -206,6 +207,7 @@ func skippedIn(events []ingest.Event, mailbox string) uint32 {
 }
 
 func TestTheNewestSoManyAreRead(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	texts, _ := oldMail(d.Owner(t), 40)
 	r, _ := readPast(t, dovecotOptions(d), HistoryOptions{Max: 15}, nil, nil)
@@ -215,6 +217,7 @@ func TestTheNewestSoManyAreRead(t *testing.T) {
 // Ended anywhere and called again, also with new mail in between, the past is
 // reported once and in order, and it ends where it did.
 func TestThePastGoesOnWhereItWasEnded(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	texts, _ := oldMail(owner, 60)
@@ -249,6 +252,7 @@ func TestThePastGoesOnWhereItWasEnded(t *testing.T) {
 }
 
 func TestThePastIsReadOverCutConnections(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	texts, _ := oldMail(d.Owner(t), 80)
 	proxy := testkit.StartProxy(t, d.Addr)
@@ -278,6 +282,7 @@ func TestThePastIsReadOverCutConnections(t *testing.T) {
 }
 
 func TestThePastIsNotWaitedForWhenNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	run := func(o Options) error {
 		src, err := NewHistory(o, HistoryOptions{}, nil)
@@ -310,6 +315,7 @@ func TestThePastIsNotWaitedForWhenNobodyAnswers(t *testing.T) {
 }
 
 func TestAMessageThatBreaksConnectionsDoesNotHoldUpThePast(t *testing.T) {
+	t.Parallel()
 	overBadMessage(t, func(t *testing.T, o Options) []ingest.Arrival {
 		r, _ := readPast(t, o, HistoryOptions{}, nil, nil)
 		past := arrivals(r.all())

@@ -62,6 +62,7 @@ func (q *quiet) count() int {
 // TestIdleThatIsOfNoUseGivesWayToPolling has servers that offer IDLE and don't mean
 // it. Mail must be seen soon, over few connections, and IDLE be left alone.
 func TestIdleThatIsOfNoUseGivesWayToPolling(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name        string
 		idle        func(c *testkit.FakeConn, cmd testkit.FakeCommand)
@@ -131,6 +132,7 @@ func TestIdleThatIsOfNoUseGivesWayToPolling(t *testing.T) {
 // TestIdleThatWorksIsTrusted has a server that tells in IDLE what comes: after that
 // IDLE is not interrupted to check it. STATUS may know of it a moment before.
 func TestIdleThatWorksIsTrusted(t *testing.T) {
+	t.Parallel()
 	for _, poll := range []time.Duration{time.Hour, 20 * time.Millisecond} {
 		var q quiet
 		told := make(chan struct{})
@@ -182,6 +184,7 @@ func mute(t *testing.T) *testkit.Fake {
 // TestWhatIdleDoesNotTellIsFoundByTheOtherConnection has a server that says nothing in an
 // IDLE that nobody means to check soon. STATUS knows of the message.
 func TestWhatIdleDoesNotTellIsFoundByTheOtherConnection(t *testing.T) {
+	t.Parallel()
 	f := mute(t)
 	o := only(f)
 	o.IdleCheck, o.PollInterval = time.Hour, 20*time.Millisecond
@@ -202,6 +205,7 @@ func TestWhatIdleDoesNotTellIsFoundByTheOtherConnection(t *testing.T) {
 // connection finds what comes; or a wait in IDLE goes on after its end. Neither is IDLE's
 // fault.
 func TestIdleIsNotBlamedForAReceiverThatKeepsItWaiting(t *testing.T) {
+	t.Parallel()
 	f := mute(t)
 	o := only(f)
 	o.IdleCheck, o.PollInterval = time.Hour, time.Hour
@@ -242,6 +246,7 @@ func TestIdleIsNotBlamedForAReceiverThatKeepsItWaiting(t *testing.T) {
 
 // TestWhatNoopDoesNotTellEitherIsFound: INBOX is opened anew, for what came and what went.
 func TestWhatNoopDoesNotTellEitherIsFound(t *testing.T) {
+	t.Parallel()
 	s, err := New(options("127.0.0.1:1", "me", "secret"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -265,6 +270,7 @@ func TestWhatNoopDoesNotTellEitherIsFound(t *testing.T) {
 }
 
 func TestIdleLosesTrustThriceInARowAndIsTriedAgainADayLater(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var trust idleTrust
 	for range idleStrikes - 1 {
@@ -291,6 +297,7 @@ func TestIdleLosesTrustThriceInARowAndIsTriedAgainADayLater(t *testing.T) {
 
 // TestNoMoreThanThreeLoginsAMinute asks the limit as fast as it can be asked.
 func TestNoMoreThanThreeLoginsAMinute(t *testing.T) {
+	t.Parallel()
 	limit := newLoginLimit(Options{}.withDefaults().LoginEvery)
 	start := time.Now()
 	var at []time.Time
@@ -312,6 +319,7 @@ func TestNoMoreThanThreeLoginsAMinute(t *testing.T) {
 // TestServerThatEndsEveryConnectionIsNotHammered has logins that work and
 // connections that end as soon as all is in step.
 func TestServerThatEndsEveryConnectionIsNotHammered(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var tries []time.Time
 	selected := map[*testkit.FakeConn]bool{}

@@ -13,6 +13,7 @@ import (
 // TestR5TheTwoNamesOfTheMarkAreOne has servers that store $Important and answer with
 // another of its names (RFC 8457): the mark is set, and nothing changed.
 func TestR5TheTwoNamesOfTheMarkAreOne(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{`\Important`, `\IMPORTANT`, "$important", "$IMPORTANT"} {
 		t.Run(name, func(t *testing.T) {
 			f := testkit.StartFake(t, func(f *testkit.Fake) {

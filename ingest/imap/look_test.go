@@ -12,6 +12,7 @@ import (
 
 // Every folder says when the server last answered about it, also while nothing happens.
 func TestStatusSaysWhenFoldersWereLookedAt(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	began := wallClock()
 	r := startSource(t, dovecotOptions(d))

@@ -18,6 +18,7 @@ import (
 // TestCompareAgainstPlainSets checks the walk over ranges against sets of
 // numbers, in 3,000 random mailboxes.
 func TestCompareAgainstPlainSets(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for round := range 3000 {
 		limit := uint32(1 + rnd.IntN(40))
@@ -73,6 +74,7 @@ func TestCompareAgainstPlainSets(t *testing.T) {
 }
 
 func TestSearchResultsThatCannotBeTrueAreRefused(t *testing.T) {
+	t.Parallel()
 	const star = 0
 	for _, c := range []struct {
 		name   string
@@ -97,6 +99,7 @@ func TestSearchResultsThatCannotBeTrueAreRefused(t *testing.T) {
 }
 
 func TestOptionsListEverythingThatIsWrong(t *testing.T) {
+	t.Parallel()
 	if _, err := New(Options{
 		Address: "mail.example.org:993", Username: "owner",
 		Password: func(context.Context) (string, error) { return "", nil },
@@ -118,6 +121,7 @@ func TestOptionsListEverythingThatIsWrong(t *testing.T) {
 }
 
 func TestValidFlagTakesAtomsAndTheFlagsThatCanMark(t *testing.T) {
+	t.Parallel()
 	for _, f := range []string{"$Important", "$label1", `\Flagged`, `\Important`, "hinged-Mark", "a]b"[:1]} {
 		if err := ValidFlag(f); err != nil {
 			t.Errorf("%q: %v", f, err)

@@ -46,6 +46,7 @@ func also(r ingest.MarkRequest) ingest.MarkRequest {
 
 // TestMarkOutcomes asks for marks in every situation that a server can be in.
 func TestMarkOutcomes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name      string
 		flags     string // before the source starts
@@ -201,6 +202,7 @@ func once(bad func(*testkit.FakeConn, testkit.FakeCommand) bool) func(*testkit.F
 // messages at the very moments at which the source marks them. No change of the
 // owner's may get lost, and no mark may be taken for ours that was not.
 func TestConditionalStoreRacesWithTheOwner(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	const n = 60
 	d.Fill(n, testkit.NewMail(12).Next)
@@ -267,6 +269,7 @@ func withoutSeen(flags []string) string {
 }
 
 func TestMarksElsewhereThanInInbox(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	owner.Create("Unwatched")
@@ -306,6 +309,7 @@ func TestMarksElsewhereThanInInbox(t *testing.T) {
 // TestOurOwnChangeHidesNoOlderOne lets the server tell of a change, older than
 // our STORE, only after it.
 func TestOurOwnChangeHidesNoOlderOne(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, nil)
 	f.Add(plainMail, "")
 	f.Add(plainMail, "")
@@ -325,6 +329,7 @@ func TestOurOwnChangeHidesNoOlderOne(t *testing.T) {
 // client library hands over one line for each message. Were the highest MODSEQ
 // of that answer believed, the other would be skipped for good.
 func TestChangeWithinAnAnswerHidesNoOlderOne(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = once(func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
 			if cmd.Name != "UID FETCH" || !strings.Contains(cmd.Args, "CHANGEDSINCE") {
@@ -356,6 +361,7 @@ func TestChangeWithinAnAnswerHidesNoOlderOne(t *testing.T) {
 // TestMarkIsTriedAgainLaterAndLater has a server that answers each conditional STORE
 // as if it had lost a race, and an asker that asks again each time.
 func TestMarkIsTriedAgainLaterAndLater(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, nil)
 	f.Add(plainMail, "")
 	count := stores(f, func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -391,6 +397,7 @@ func TestMarkIsTriedAgainLaterAndLater(t *testing.T) {
 // that mailbox, and where the MODSEQs known from before the start are of no use: the server
 // counts anew, as after an index was rebuilt, or has CONDSTORE only now.
 func TestAMarkInAPolledMailboxIsConditional(t *testing.T) {
+	t.Parallel()
 	for name, modseq := range map[string]uint64{"MODSEQs went on": 3, "MODSEQs began anew": 1000, "no CONDSTORE before": 0} {
 		for when, c := range map[string]struct {
 			away, between string // flags that are set while we are away, and before our STORE

@@ -13,6 +13,7 @@ import (
 )
 
 func TestAMessageIsPutIntoAMailboxOnce(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	owner := d.Owner(t)

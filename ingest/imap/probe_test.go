@@ -50,6 +50,7 @@ func words(t *testing.T, owner *testkit.Owner, mailbox string, uid uint32) []str
 }
 
 func TestLookingAroundFindsWhatIsThereAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	mail := testkit.NewMail(1)
@@ -104,6 +105,7 @@ func TestLookingAroundFindsWhatIsThereAndChangesNothing(t *testing.T) {
 }
 
 func TestAKeywordIsTriedAndTakenOffAgain(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string][]string{
 		"a bare message":              nil,
 		"one with flags":              {`\Answered`, "$label1"},
@@ -156,6 +158,7 @@ func trial(t *testing.T, configure func(*testkit.Fake)) (got Trial, flags string
 }
 
 func TestAServerThatDoesNotKeepTheKeywordIsFoundOut(t *testing.T) {
+	t.Parallel()
 	stores := func(answer func(*testkit.FakeConn, testkit.FakeCommand)) func(*testkit.Fake) {
 		return func(f *testkit.Fake) {
 			f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -226,6 +229,7 @@ func TestAServerThatDoesNotKeepTheKeywordIsFoundOut(t *testing.T) {
 }
 
 func TestTheKeywordIsTakenOffWhateverHappens(t *testing.T) {
+	t.Parallel()
 	t.Run("the connection breaks after the STORE", func(t *testing.T) {
 		got, flags, err := trial(t, func(f *testkit.Fake) {
 			f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -316,6 +320,7 @@ func TestTheKeywordIsTakenOffWhateverHappens(t *testing.T) {
 }
 
 func TestAConnectionThatIsNotMadeSaysAtWhichStage(t *testing.T) {
+	t.Parallel()
 	secure := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
 	upgrade := testkit.StartDovecot(t, testkit.DovecotOptions{StartTLS: true})
 	plain := testkit.StartDovecot(t, testkit.DovecotOptions{})
@@ -375,6 +380,7 @@ func TestAConnectionThatIsNotMadeSaysAtWhichStage(t *testing.T) {
 }
 
 func TestAHostileServerGivesAnErrorAndNoHarm(t *testing.T) {
+	t.Parallel()
 	for name, handle := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool{
 		"capabilities without end": func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
 			if cmd.Name == "CAPABILITY" {
@@ -427,6 +433,7 @@ func TestAHostileServerGivesAnErrorAndNoHarm(t *testing.T) {
 }
 
 func TestAuthorsAreReadFromTheFieldAsItStands(t *testing.T) {
+	t.Parallel()
 	for field, want := range map[string][]string{
 		"From: a@example.org\r\n\r\n":                                    {"a@example.org"},
 		"From: =?utf-8?q?A?= <A@Example.org>,\r\n b@example.org\r\n\r\n": {"a@example.org", "b@example.org"},

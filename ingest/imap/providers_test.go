@@ -58,6 +58,7 @@ var outlooksDays = map[string]badDay{
 // own words. None of that is a wrong password: the message that waits is read, and marked
 // with the star, though the first three attempts fail.
 func TestR10ProvidersOnBadDays(t *testing.T) {
+	t.Parallel()
 	for provider, c := range map[string]struct {
 		start func(testing.TB) *testkit.Provider
 		days  map[string]badDay
@@ -129,6 +130,7 @@ func TestR10ProvidersOnBadDays(t *testing.T) {
 // TestPastIsReadOverLimits has Gmail refuse to send texts, more often than a message would
 // be tried that can't be read. It comes with its text.
 func TestPastIsReadOverLimits(t *testing.T) {
+	t.Parallel()
 	p := testkit.StartGmail(t)
 	var went atomic.Int32
 	p.Troubled(func(conn *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -149,6 +151,7 @@ func TestPastIsReadOverLimits(t *testing.T) {
 
 // TestSuggestedBackoffIsKept: the words of Microsoft 365 say how long to wait.
 func TestSuggestedBackoffIsKept(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"Request is throttled. Suggested Backoff Time: 299961 milliseconds": 299961 * time.Millisecond,
 		"Request is throttled.": 0,
@@ -180,6 +183,7 @@ func TestSuggestedBackoffIsKept(t *testing.T) {
 // TestGmailShowsOneMessageInManyMailboxes: a mark that is set in one mailbox shows in the
 // others, under UIDs of their own, and a star in the view of what is starred.
 func TestGmailShowsOneMessageInManyMailboxes(t *testing.T) {
+	t.Parallel()
 	p := testkit.StartGmail(t)
 	id := p.Deliver([]byte(plainMail), time.Now(), "", "INBOX", "[Gmail]/Important")
 	o := tenant(p)
@@ -233,6 +237,7 @@ func (noToken) ConsentNeeded() bool { return true }
 // TestConsentThatIsNeededIsAStateOfItsOwn has no token to be had, and then one that
 // the server does not take, until the owner has logged in again.
 func TestConsentThatIsNeededIsAStateOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		start func(testing.TB) *testkit.Provider
 		words string

@@ -16,6 +16,7 @@ import (
 // error at every STORE, as Dovecot has in a damaged mailbox, or closes the connection. The
 // other message is marked, and the first one's mark given up.
 func TestAMarkThatAlwaysFailsKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
 	for name, fail := range map[string]func(c *testkit.FakeConn, cmd testkit.FakeCommand){
 		"internal error": func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Line("%s NO [SERVERBUG] Internal error occurred. Refer to server log for more information.", cmd.Tag)
@@ -64,6 +65,7 @@ func TestAMarkThatAlwaysFailsKeepsNoOtherWaiting(t *testing.T) {
 // TestAMailboxInTroubleKeepsNoOtherWaiting: one mailbox, in which a mark waits, can't be
 // selected for an internal error. The connection stays, and the others are watched.
 func TestAMailboxInTroubleKeepsNoOtherWaiting(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
 			if (cmd.Name == "SELECT" || cmd.Name == "EXAMINE") && strings.Contains(cmd.Args, "Lists") {
@@ -96,6 +98,7 @@ func TestAMailboxInTroubleKeepsNoOtherWaiting(t *testing.T) {
 
 // TestAFolderForCopiesInTroubleKeepsTheConnection: it can't be opened for an internal error.
 func TestAFolderForCopiesInTroubleKeepsTheConnection(t *testing.T) {
+	t.Parallel()
 	var none atomic.Bool // no mailbox is open
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -133,6 +136,7 @@ func TestAFolderForCopiesInTroubleKeepsTheConnection(t *testing.T) {
 // TestAMarkWhoseAnswerIsLostIsNotSetAgain: the connection breaks when the server has carried out
 // the STORE. The mark is seen on the next one, and its owner takes it off.
 func TestAMarkWhoseAnswerIsLostIsNotSetAgain(t *testing.T) {
+	t.Parallel()
 	var stores atomic.Int32
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -170,6 +174,7 @@ func TestAMarkWhoseAnswerIsLostIsNotSetAgain(t *testing.T) {
 
 // TestAMarkTakenBackIsLeftIfTheOwnerSetsIt is the same for a mark that is taken back.
 func TestAMarkTakenBackIsLeftIfTheOwnerSetsIt(t *testing.T) {
+	t.Parallel()
 	var stores atomic.Int32
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -206,6 +211,7 @@ func TestAMarkTakenBackIsLeftIfTheOwnerSetsIt(t *testing.T) {
 // TestARequestIsGivenUpAfterItsMailboxWasCompared: the connection breaks at each STORE, and the
 // last one was carried out. Given up before, our own mark would look like the owner's.
 func TestARequestIsGivenUpAfterItsMailboxWasCompared(t *testing.T) {
+	t.Parallel()
 	var stores atomic.Int32
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -239,6 +245,7 @@ func TestARequestIsGivenUpAfterItsMailboxWasCompared(t *testing.T) {
 
 // TestAThrottledMarkIsNotGivenUp: that the server was asked too much says nothing about it.
 func TestAThrottledMarkIsNotGivenUp(t *testing.T) {
+	t.Parallel()
 	start := time.Now()
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
@@ -265,6 +272,7 @@ func TestAThrottledMarkIsNotGivenUp(t *testing.T) {
 // TestAMarkThatWaitsIsAskedForAnewIfItsOwnerSpoke: in the pause before it is tried again, the
 // owner sets the mark and takes it off.
 func TestAMarkThatWaitsIsAskedForAnewIfItsOwnerSpoke(t *testing.T) {
+	t.Parallel()
 	for name, attempt := range map[string]int{"refused for a moment": 0, "its message had changed": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

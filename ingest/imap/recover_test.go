@@ -19,6 +19,7 @@ import (
 // TestMessageThatBreaksTheConnectionIsReportedWithoutItsText has a server whose
 // answer for one message no client can read.
 func TestMessageThatBreaksTheConnectionIsReportedWithoutItsText(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, nil)
 	for i := range 7 {
 		f.Add(fmt.Sprintf("Subject: %d\r\n\r\n", i+1), "")
@@ -50,6 +51,7 @@ func TestMessageThatBreaksTheConnectionIsReportedWithoutItsText(t *testing.T) {
 // TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers has a server that
 // says no to one message, and one that dies over it.
 func TestMessageThatTheServerCannotReadDoesNotHoldUpTheOthers(t *testing.T) {
+	t.Parallel()
 	overBadMessage(t, func(t *testing.T, o Options) []ingest.Arrival {
 		r := startSource(t, o)
 		r.await("scan to the end", 0, cursorOf("INBOX", 8))
@@ -99,6 +101,7 @@ func overBadMessage(t *testing.T, read func(*testing.T, Options) []ingest.Arriva
 // TestAMessageWithoutAValidDateIsReadLikeTheOthers has the least date of .NET, a date after
 // its greatest, and the zero of a spreadsheet.
 func TestAMessageWithoutAValidDateIsReadLikeTheOthers(t *testing.T) {
+	t.Parallel()
 	for _, date := range []string{"01-Jan-0001 00:00:00 +0000", "31-Dec-10000 00:00:00 +0000", "00-Jan-1900 00:00:00 +0000"} {
 		f := testkit.StartFake(t, nil)
 		for i := range 3 {
@@ -133,6 +136,7 @@ func TestAMessageWithoutAValidDateIsReadLikeTheOthers(t *testing.T) {
 // of flags, with the UID, ahead of the message proper. The client library then
 // drops the message as a repetition.
 func TestTextThatCameWithoutItselfIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = once(on("UID FETCH", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
 			c.Line(`* 1 FETCH (UID 1 FLAGS (\Seen))`)
@@ -154,6 +158,7 @@ func TestTextThatCameWithoutItselfIsAskedForAgain(t *testing.T) {
 // TestScanResumesWhereItWasKilled stops the first scan at random events, keeps
 // what came until then as a store would, and goes on.
 func TestScanResumesWhereItWasKilled(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	const n = 200
 	d.Fill(n, testkit.NewMail(14).Next)
@@ -211,6 +216,7 @@ func TestScanResumesWhereItWasKilled(t *testing.T) {
 // reported must be what a plain fetch of everything finds, each message having
 // arrived once.
 func TestFiftyCutsLoseNothing(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	mail := testkit.NewMail(11)
 	const start = 300
@@ -323,6 +329,7 @@ func TestAServerThatComesBackIsBackInSeconds(t *testing.T) {
 // TestInboxGoesFirst: while INBOX is down the last login that is allowed is kept for it, and
 // status says when the next attempt is.
 func TestInboxGoesFirst(t *testing.T) {
+	t.Parallel()
 	s, err := New(options("127.0.0.1:1", "me", "secret"), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 // all that is there now is backlog, also on a server that does not say UIDNEXT,
 // and what comes later is not.
 func TestWhatIsThereAfterARestoreIsBacklog(t *testing.T) {
+	t.Parallel()
 	for name, setup := range map[string]func(*testkit.Fake){
 		"UIDNEXT known": nil,
 		"UIDNEXT not said": func(f *testkit.Fake) {
@@ -74,6 +75,7 @@ func withoutUIDNEXT(f *testkit.Fake, c *testkit.FakeConn, cmd testkit.FakeComman
 // connection breaks before the first comparison is through. What was there is backlog all
 // the same, and what comes later is not.
 func TestABrokenFirstConnectionLeavesTheBacklogOld(t *testing.T) {
+	t.Parallel()
 	for name, known := range map[string][]ingest.Known{
 		"first look":      nil,
 		"new UIDVALIDITY": {{Mailbox: "INBOX", UIDValidity: 99, UIDNext: 3, BacklogBefore: 1, Flags: map[uint32][]string{1: nil, 2: nil}}},

@@ -17,6 +17,7 @@ import (
 )
 
 func TestRolesAreFoundByConfigurationSpecialUseAndName(t *testing.T) {
+	t.Parallel()
 	box := func(name string, special ...ingest.Role) found { return found{name, ".", special} }
 	sent, junk, trash := ingest.RoleSent, ingest.RoleJunk, ingest.RoleTrash
 	for _, c := range []struct {
@@ -52,6 +53,7 @@ func TestRolesAreFoundByConfigurationSpecialUseAndName(t *testing.T) {
 }
 
 func TestEveryCustomaryNameHasOneUse(t *testing.T) {
+	t.Parallel()
 	n := 0
 	for _, names := range customs {
 		n += len(names)
@@ -69,6 +71,7 @@ func TestEveryCustomaryNameHasOneUse(t *testing.T) {
 // TestAMailboxIsKnownInEitherNormalForm has the server decompose names, as Apple's programs
 // do, and the owner type them composed.
 func TestAMailboxIsKnownInEitherNormalForm(t *testing.T) {
+	t.Parallel()
 	typed, there := norm.NFC.String("Gelöscht"), norm.NFD.String("Gelöscht")
 	list := []found{{name: there, delim: "/"}}
 	for _, tt := range []struct {
@@ -96,6 +99,7 @@ func TestAMailboxIsKnownInEitherNormalForm(t *testing.T) {
 }
 
 func TestFoldersBelowInboxAreFoundOnDovecot(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{Config: testkit.BelowInbox})
 	d.Owner(t).Create("INBOX.Lists")
 	boxes, err := probe(t, dovecotOptions(d)).Mailboxes(t.Context())
@@ -127,6 +131,7 @@ func TestFoldersBelowInboxAreFoundOnDovecot(t *testing.T) {
 
 // TestMissingMailboxesAreToldOnce, and none that is there in the other normal form.
 func TestMissingMailboxesAreToldOnce(t *testing.T) {
+	t.Parallel()
 	p := &poller{}
 	list := []listed{{name: "INBOX"}, {name: norm.NFD.String("Gelöscht")}}
 	names := []string{"inbox", norm.NFC.String("Gelöscht"), "Lost"}
@@ -141,6 +146,7 @@ func TestMissingMailboxesAreToldOnce(t *testing.T) {
 // TestAMailboxThatChangesItsRoleIsReportedSo: a watched mailbox becomes the one for junk
 // while hinged runs, and what comes into it then is junk.
 func TestAMailboxThatChangesItsRoleIsReportedSo(t *testing.T) {
+	t.Parallel()
 	var use atomic.Pointer[string]
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {

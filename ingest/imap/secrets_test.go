@@ -20,6 +20,7 @@ import (
 // TestSecretsAndSubjectsStayOutOfLogsAndErrors has a server repeat whatever it
 // is told, in every form, and reads the logs and the status.
 func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
+	t.Parallel()
 	const user, secret = "owner@example.org", "correct horse battery staple"
 	forms := []string{
 		secret, "horse battery",
@@ -81,6 +82,7 @@ func TestSecretsAndSubjectsStayOutOfLogsAndErrors(t *testing.T) {
 
 // TestASecretIsKnownInTheFormInWhichItWasSent has a server repeat the command alone.
 func TestASecretIsKnownInTheFormInWhichItWasSent(t *testing.T) {
+	t.Parallel()
 	long := "ya29." + strings.Repeat("a0AfH6SMBx-", 60) // the words of a server are cut short before its end
 	for _, k := range []struct {
 		auth   AuthMechanism
@@ -137,6 +139,7 @@ func spellings(words string) []string {
 }
 
 func TestPasswordThatCannotBeHadIsAProblemAndHeals(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	o := dovecotOptions(d)
 	calls := 0 // logins take turns
@@ -152,6 +155,7 @@ func TestPasswordThatCannotBeHadIsAProblemAndHeals(t *testing.T) {
 }
 
 func TestReceiverThatFailsEndsTheRun(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	s, err := New(dovecotOptions(d), nil)
 	if err != nil {

@@ -41,6 +41,7 @@ var since = time.Date(2024, 1, 2, 15, 0, 0, 0, time.UTC)
 
 // TestServerThatKnowsNoQuotedDatesIsSearched is as Apache James 3.8 does it.
 func TestServerThatKnowsNoQuotedDatesIsSearched(t *testing.T) {
+	t.Parallel()
 	var heard testkit.Transcript
 	f := testkit.StartFake(t, refusing(&heard, "BAD Illegal arguments", `"`))
 	f.Add(plainMail, "")
@@ -54,6 +55,7 @@ func TestServerThatKnowsNoQuotedDatesIsSearched(t *testing.T) {
 // day, by dates in zones where it is another day in UTC, and not in order of arrival.
 // The server is asked once to search by date.
 func TestServerThatRefusesToSearchByDateIsAskedForDates(t *testing.T) {
+	t.Parallel()
 	for _, answer := range []string{"BAD Illegal arguments", "NO not supported"} {
 		var heard testkit.Transcript
 		f := testkit.StartFake(t, refusing(&heard, answer, "SINCE"))
@@ -89,6 +91,7 @@ func TestServerThatRefusesToSearchByDateIsAskedForDates(t *testing.T) {
 // TestDatesAreAskedForInBoundedChunks has as many messages as one chunk holds, and one
 // more.
 func TestDatesAreAskedForInBoundedChunks(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int]int{datesAtOnce: 1, datesAtOnce + 1: 2} {
 		var heard testkit.Transcript
 		f := testkit.StartFake(t, refusing(&heard, "BAD Illegal arguments", "SINCE"))
@@ -109,6 +112,7 @@ func TestDatesAreAskedForInBoundedChunks(t *testing.T) {
 // TestSearchThatIsRefusedIsNamed has a server with trouble of its own, which is no reason
 // to ask otherwise, and one that refuses every search.
 func TestSearchThatIsRefusedIsNamed(t *testing.T) {
+	t.Parallel()
 	for answer, words := range map[string]string{"NO [UNAVAILABLE] try later": "SINCE", "BAD Illegal arguments": "UID"} {
 		var heard testkit.Transcript
 		f := testkit.StartFake(t, refusing(&heard, answer, words, "SINCE"))
@@ -124,6 +128,7 @@ func TestSearchThatIsRefusedIsNamed(t *testing.T) {
 }
 
 func TestRangesThatHoldAndOverlap(t *testing.T) {
+	t.Parallel()
 	r := uidRanges{{2, 4}, {7, 7}, {9, 12}}
 	for uid, want := range map[uint32]bool{1: false, 2: true, 4: true, 5: false, 7: true, 8: false, 12: true, 13: false} {
 		if r.holds(uid) != want {

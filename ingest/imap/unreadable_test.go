@@ -15,6 +15,7 @@ import (
 
 // TestOnlyOfLargeMessagesAPartIsAskedFor has one message at the limit and one past it.
 func TestOnlyOfLargeMessagesAPartIsAskedFor(t *testing.T) {
+	t.Parallel()
 	const most = 1024
 	var asked testkit.Transcript
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
@@ -58,6 +59,7 @@ func TestOnlyOfLargeMessagesAPartIsAskedFor(t *testing.T) {
 // is no IMAP. The reading of the past must end with an error that says what could not
 // be read, after a few connections.
 func TestServerOfWhichNoMessageCanBeReadEndsTheReading(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, func(f *testkit.Fake) {
 		f.Handle = func(c *testkit.FakeConn, cmd testkit.FakeCommand) bool {
 			if cmd.Name != "UID FETCH" || !strings.Contains(cmd.Args, "BODY") {

@@ -115,6 +115,7 @@ func TestABlockOfSnappyThatBoastsIsRefusedAndReservesNothing(t *testing.T) {
 }
 
 func TestSnappyOfEveryClientIsRead(t *testing.T) {
+	t.Parallel()
 	want := bytes.Repeat([]byte("mail and more mail; "), 10_000)
 	framed := append(bytes.Clone(xerialMagic), 0, 0, 0, 1, 0, 0, 0, 1)
 	for part := range slices.Chunk(want, 32<<10) {

@@ -42,6 +42,7 @@ func anyRecords(rng *rand.Rand, n int) (records []Record, places []int) {
 
 // TestABatchIsWhatKafkaGoWouldWrite: without compression, byte for byte.
 func TestABatchIsWhatKafkaGoWouldWrite(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
 	now := time.UnixMilli(1_700_000_000_000)
 	c := new(Client)
@@ -81,6 +82,7 @@ func TestABatchIsWhatKafkaGoWouldWrite(t *testing.T) {
 }
 
 func TestABatchIsReadBackWithEachCompression(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(2, 2))
 	now := time.UnixMilli(1_700_000_000_000).UTC()
 	z, err := newZstd()

@@ -83,6 +83,7 @@ func holds(t *testing.T, total int, members []*member, counts ...int) []Generati
 }
 
 func TestMembersShareThePartitionsAndTakeOverFromOneThatLeaves(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		// Long enough that only leaving, not being given up for dead, explains a
 		// take-over.
@@ -112,6 +113,7 @@ func TestMembersShareThePartitionsAndTakeOverFromOneThatLeaves(t *testing.T) {
 // kafka-go compares with what it finds when it begins to watch; this does with what was
 // dealt out, such as nothing of a topic that was missing for that moment.
 func TestPartitionsThatWereNotDealtOutEndTheGeneration(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 3, func(o *Options) { o.MetadataAge = 50 * time.Millisecond })
 		for dealt := range int32(5) {
@@ -139,6 +141,7 @@ func TestPartitionsThatWereNotDealtOutEndTheGeneration(t *testing.T) {
 }
 
 func TestAGroupOfNobodyHasNoOffsets(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 2)
 		if got, err := c.CommittedOffsets(t.Context()); err != nil || len(got) != 0 {
@@ -154,6 +157,7 @@ func TestAGroupOfNobodyHasNoOffsets(t *testing.T) {
 }
 
 func TestLeavingDoesNotWaitForAJoinUnderWay(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		long := func(o *Options) {
 			o.SessionTimeout, o.RebalanceTimeout, o.RequestTimeout = 5*time.Minute, 5*time.Minute, time.Minute
@@ -194,6 +198,7 @@ func TestLeavingDoesNotWaitForAJoinUnderWay(t *testing.T) {
 }
 
 func TestAProblemOfTheGroupIsToldAndItsEndToo(t *testing.T) {
+	t.Parallel()
 	c, err := New(Options{
 		Brokers: []string{"127.0.0.1:1"}, JoinBackoff: 10 * time.Millisecond,
 		Topics: Topics{Input: "a", Decisions: "b", DeadLetters: "c", Snapshots: "d"},
@@ -227,6 +232,7 @@ func TestAProblemOfTheGroupIsToldAndItsEndToo(t *testing.T) {
 // Accounts that move between processes with other settings are judged differently. A member
 // that takes other settings up joins again, and has the partitions that it had.
 func TestMembersWithOtherSettingsAreNoticed(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		settings := func(o *Options) { o.Settings = "threshold .5"; o.ClientID = "one" }
 		one := join(t, b.client(t, 4, settings))

@@ -36,6 +36,7 @@ var events = []Event{
 }
 
 func TestEveryEventComesBackFromItsRecord(t *testing.T) {
+	t.Parallel()
 	at := time.UnixMilli(1_700_000_000_123).UTC()
 	for _, e := range events {
 		r := Encode(e, "alice", "id-1", "hinged:test", at)
@@ -55,6 +56,7 @@ func TestEveryEventComesBackFromItsRecord(t *testing.T) {
 }
 
 func TestARecordWithoutHeadersOfCloudEventsIsAMessage(t *testing.T) {
+	t.Parallel()
 	r := Record{Key: []byte("alice"), Value: []byte("{}"), Headers: []Header{{"trace", []byte("1")}}}
 	if got, err := Parse(r, 0); err != nil || !reflect.DeepEqual(got, Message{Raw: r.Value}) {
 		t.Errorf("got %+v, %v", got, err)
@@ -62,6 +64,7 @@ func TestARecordWithoutHeadersOfCloudEventsIsAMessage(t *testing.T) {
 }
 
 func TestWhatMeansNothingIsRefusedForAReason(t *testing.T) {
+	t.Parallel()
 	ce := func(kind string) []Header { return []Header{{"ce_type", []byte(kind)}} }
 	alice := []byte("alice")
 	for name, c := range map[string]struct {
@@ -146,6 +149,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestADecisionHasTheSameBytesEachTime(t *testing.T) {
+	t.Parallel()
 	d := Decision{
 		Account: "alice", MessageID: "a@b.example", Key: strings.Repeat("0", 32), Decision: "important", Mark: true, Score: 1.0 / 3, Threshold: -1e-9,
 		Because: []Part{{"from:boss@example.org", 0.25}}, Topic: "mail", Partition: 3, Offset: 42, Arrived: time.UnixMilli(1_700_000_000_123).In(time.FixedZone("", 3600)),
@@ -176,6 +180,7 @@ func written(r Record) string {
 }
 
 func TestADeadLetterIsTheRecordWithAReason(t *testing.T) {
+	t.Parallel()
 	r := Record{
 		Partition: 3, Offset: 42, Key: []byte("alice"), Value: []byte("value"), Time: time.Now(),
 		Headers: []Header{{"trace", []byte("1")}, {"X-Hinged-Reason", []byte("forged")}, {"x-hinged-offset", []byte("7")}},

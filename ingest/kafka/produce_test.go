@@ -20,6 +20,7 @@ func noise(n int) []byte {
 }
 
 func TestOnlyTheRecordThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 2, func(o *Options) { o.BatchBytes = 8 << 20 })
 		records := numbered(0, 20)
@@ -46,6 +47,7 @@ func TestOnlyTheRecordThatIsTooLargeIsRefused(t *testing.T) {
 }
 
 func TestAPartitionThatIsNotThereIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 2)
 		if _, err := c.Produce(t.Context(), b.topics.Input, []Record{{Key: []byte("a")}, {Partition: 2}}); err == nil {
@@ -65,6 +67,7 @@ func TestAPartitionThatIsNotThereIsRefusedBeforeAnythingIsWritten(t *testing.T) 
 }
 
 func TestTopicsAreMadeAsTheyMustBeOrItIsSaidWhatToDo(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c, err := New(b.options())
 		if err != nil {
@@ -111,6 +114,7 @@ func TestTopicsAreMadeAsTheyMustBeOrItIsSaidWhatToDo(t *testing.T) {
 
 // The hashes are those of Apache Kafka's UtilsTest.testMurmur2.
 func TestKeysGoWhereJavaPutsThem(t *testing.T) {
+	t.Parallel()
 	for key, hash := range map[string]int32{
 		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
 		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
@@ -124,6 +128,7 @@ func TestKeysGoWhereJavaPutsThem(t *testing.T) {
 }
 
 func TestSnapshotsAreNotCompressedOnceMore(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1, func(o *Options) { o.Compression = Zstd })
 		for topic, plain := range map[string]bool{b.topics.Snapshots: true, b.topics.Decisions: false} {

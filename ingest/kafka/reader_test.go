@@ -16,6 +16,7 @@ import (
 )
 
 func TestWhatIsProducedIsReadBackInOrderWithEachCompression(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		at := time.Now().UTC().Truncate(time.Millisecond) // a broker throws older ones away
 		for _, compression := range []Compression{None, Gzip, Snappy, LZ4, Zstd} {
@@ -52,6 +53,7 @@ func TestWhatIsProducedIsReadBackInOrderWithEachCompression(t *testing.T) {
 }
 
 func TestAReaderTakesNoMoreThanItWasAskedFor(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		records := numbered(0, 50)
@@ -82,6 +84,7 @@ func TestAReaderTakesNoMoreThanItWasAskedFor(t *testing.T) {
 }
 
 func TestAPositionOutsideTheLogIsAnErrorWithItsBounds(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		produce(t, c, b.topics.Input, numbered(0, 50))
@@ -109,6 +112,7 @@ func TestAPositionOutsideTheLogIsAnErrorWithItsBounds(t *testing.T) {
 }
 
 func TestAReaderIsToldWhenItsRecordsAreCutOffBeneathIt(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1, func(o *Options) { o.FetchBytes = 1024; o.BatchBytes = 1024 })
 		produce(t, c, b.topics.Input, numbered(0, 500))
@@ -138,6 +142,7 @@ func TestAReaderIsToldWhenItsRecordsAreCutOffBeneathIt(t *testing.T) {
 }
 
 func TestATooLargeRecordIsHandedOnWithoutItsValue(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1, func(o *Options) { o.MaxRecord = 10_000; o.BatchBytes = 100 << 20 })
 		large := numbered(0, 5)
@@ -169,6 +174,7 @@ func TestATooLargeRecordIsHandedOnWithoutItsValue(t *testing.T) {
 // Issue 16, fault 8: of a mail with 2,000 headers, or with one of 100 KB, the value
 // was not kept.
 func TestWhateverTheHeadersTheValueIsKept(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		many := func(n int) (out []Header) {
@@ -216,6 +222,7 @@ func TestWhateverTheHeadersTheValueIsKept(t *testing.T) {
 }
 
 func TestRecordsOfAbortedTransactionsAndControlMarkersArePassedOver(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		want := ""
@@ -267,6 +274,7 @@ func TestRecordsOfAbortedTransactionsAndControlMarkersArePassedOver(t *testing.T
 // A broker lists aborted transactions in the order in which they ended. The one that
 // begins first ends last.
 func TestAbortedTransactionsMayOverlap(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		send := func(f *kgo.Client) {
@@ -303,6 +311,7 @@ func TestAbortedTransactionsMayOverlap(t *testing.T) {
 }
 
 func TestAnOpenTransactionIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		f := b.foreign(t, kgo.TransactionalID(b.topics.Input))
@@ -348,6 +357,7 @@ func TestAnOpenTransactionIsWaitedFor(t *testing.T) {
 }
 
 func TestReadingACompactedTopicPassesOverItsGaps(t *testing.T) {
+	t.Parallel()
 	onReal(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		f := b.foreign(t)
@@ -395,6 +405,7 @@ func TestReadingACompactedTopicPassesOverItsGaps(t *testing.T) {
 // A broker answers whoever is over a quota at once, with no records and no topic at all, and
 // says how long to wait (KIP-219).
 func TestABrokerThatThrottlesReadingIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	b := newBrokerFor(t)
 	quota := kmsg.NewPtrAlterClientQuotasRequest()
 	entry := kmsg.NewAlterClientQuotasRequestEntry()
@@ -423,6 +434,7 @@ func TestABrokerThatThrottlesReadingIsWaitedFor(t *testing.T) {
 
 // Each record says who took it, and where that ends in the log can be asked.
 func TestTheEpochOfALeaderEndsWhereItsLogDoes(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		produce(t, c, b.topics.Input, numbered(0, 7))

@@ -18,6 +18,7 @@ import (
 )
 
 func TestWhatIsWorthAnotherAttempt(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		err  error
 		want bool
@@ -57,6 +58,7 @@ func TestWhatIsWorthAnotherAttempt(t *testing.T) {
 }
 
 func TestOptionsSayAllThatIsWrong(t *testing.T) {
+	t.Parallel()
 	_, err := New(Options{
 		Brokers: []string{"localhost"}, Topics: Topics{Input: "a b", Decisions: "d", DeadLetters: "d"},
 		SASL: SASL{Mechanism: "kerberos"}, Compression: "zip", MaxRecord: 1, MaxWait: time.Second, HeartbeatInterval: time.Minute,

@@ -26,6 +26,7 @@ func loginBy(m Mechanism) SASL {
 // The broker ends a connection at the first request after its session unless somebody has
 // logged in on it again.
 func TestASessionThatEndsCostsNoConnectionAndNoRebalance(t *testing.T) {
+	t.Parallel()
 	k := testkit.SharedKafka(t)
 	for _, mechanism := range []Mechanism{Plain, ScramSHA256, OAuthBearer} {
 		t.Run(string(mechanism), func(t *testing.T) {
@@ -66,6 +67,7 @@ func TestASessionThatEndsCostsNoConnectionAndNoRebalance(t *testing.T) {
 }
 
 func TestLoginsAndTLS(t *testing.T) {
+	t.Parallel()
 	k := testkit.SharedKafka(t)
 	for name, way := range map[string]struct {
 		addrs     []string
@@ -106,6 +108,7 @@ func TestLoginsAndTLS(t *testing.T) {
 }
 
 func TestAWrongLoginIsSaidAndNothingOfItIsShown(t *testing.T) {
+	t.Parallel()
 	k := testkit.SharedKafka(t)
 	wrong := func(context.Context) (string, error) { return "hunter2", nil }
 	none := func(context.Context) (string, error) { return "", errors.New("no such file") }

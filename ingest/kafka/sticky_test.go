@@ -13,6 +13,7 @@ import (
 )
 
 func TestPartitionsStayWhereTheyAreAsFarAsAllGetAsMany(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		var partitions []kafkago.Partition
@@ -81,6 +82,7 @@ func TestPartitionsStayWhereTheyAreAsFarAsAllGetAsMany(t *testing.T) {
 }
 
 func TestAMemberThatWasAwayDoesNotTakeItsPartitionsBack(t *testing.T) {
+	t.Parallel()
 	var zombie, owner sticky
 	zombie.has(Generation{ID: 3, Partitions: []int32{0, 1, 2, 3}})
 	owner.has(Generation{ID: 4, Partitions: []int32{0, 1, 2, 3}})

@@ -35,6 +35,7 @@ func inStructured(t testing.TB, e Event, withBytes bool) Record {
 
 // Issue 16, fault 8: such an event was decided as if its JSON were mail.
 func TestAnEventInStructuredModeMeansWhatItMeansInBinaryMode(t *testing.T) {
+	t.Parallel()
 	for _, want := range events {
 		for _, withBytes := range []bool{false, true} {
 			got, err := Parse(inStructured(t, want, withBytes), 0)
@@ -61,6 +62,7 @@ func TestAnEventInStructuredModeMeansWhatItMeansInBinaryMode(t *testing.T) {
 }
 
 func TestEventsInStructuredModeThatMeanNothing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		media, value string
 		want         Reason

@@ -81,6 +81,7 @@ func (b *broker) recreate(t testing.TB, c *Client, topic string, partitions int3
 }
 
 func TestATopicCreatedAgainIsNotReadAsTheOldOne(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		produce(t, c, b.topics.Input, numbered(0, 20))
@@ -139,6 +140,7 @@ func TestATopicCreatedAgainIsNotReadAsTheOldOne(t *testing.T) {
 }
 
 func TestTheIDOfNoTopic(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 1)
 		if is, err := c.TopicID(t.Context(), "nothing-has-this-name"); !errors.Is(err, ErrNoTopic) || is != (TopicID{}) {
@@ -152,6 +154,7 @@ func TestTheIDOfNoTopic(t *testing.T) {
 
 // Brokers before Kafka 3.1 tell no id, and are read by name.
 func TestOldBrokersTellNoID(t *testing.T) {
+	t.Parallel()
 	old, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.MaxVersions(kversion.V3_0_0()))
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +176,7 @@ func TestOldBrokersTellNoID(t *testing.T) {
 
 // An answer that is cut off anywhere is an error, not a panic and not an id.
 func TestAnswersThatAreCutOff(t *testing.T) {
+	t.Parallel()
 	w := &wireWriter{}
 	w.tags()
 	w.int32(0)

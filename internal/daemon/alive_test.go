@@ -19,6 +19,7 @@ import (
 const aliveFor = 50 * time.Millisecond
 
 func TestAStuckWriterGivesNoSignOfLife(t *testing.T) {
+	t.Parallel()
 	p := newPost(10, "me", "you")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()), p.account("you", "1", testOptions()))
 	ctx := t.Context()
@@ -44,6 +45,7 @@ func TestAStuckWriterGivesNoSignOfLife(t *testing.T) {
 }
 
 func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
+	t.Parallel()
 	p := newPost(10, "me")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	a := d.all()[0]
@@ -69,6 +71,7 @@ func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
 }
 
 func TestAServerThatDoesNotAnswerGivesNoSignOfLife(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPost(10, "me")
 	d := runs(t, dir, p.account("me", "1", testOptions()))
@@ -84,6 +87,7 @@ func TestAServerThatDoesNotAnswerGivesNoSignOfLife(t *testing.T) {
 }
 
 func TestAWarningStandsUntilAnotherTakesItsPlace(t *testing.T) {
+	t.Parallel()
 	p := newPost(10, "me")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	warnings := func() string {
@@ -114,6 +118,7 @@ func TestAWarningStandsUntilAnotherTakesItsPlace(t *testing.T) {
 
 // The chain from a stuck writer to the watchdog: no sign of life is given while it is stuck.
 func TestAStuckWriterMissesTheWatchdog(t *testing.T) {
+	t.Parallel()
 	p := newPost(10, "me")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	told := make(chan string, 1000)

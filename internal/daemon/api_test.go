@@ -163,6 +163,7 @@ const (
 )
 
 func TestTheAPIAnswersAsItsDocumentSays(t *testing.T) {
+	t.Parallel()
 	w := startAPI(t)
 	ann := func(method, path, media, body string) map[string]any {
 		t.Helper()
@@ -201,6 +202,7 @@ func TestTheAPIAnswersAsItsDocumentSays(t *testing.T) {
 }
 
 func TestTheAPISaysWhatIsWrongWithARequest(t *testing.T) {
+	t.Parallel()
 	w := startAPI(t)
 	small := strings.Repeat(" ", 64<<10-len(dryRun)) + dryRun
 	for _, c := range []call{
@@ -249,6 +251,7 @@ func TestTheAPISaysWhatIsWrongWithARequest(t *testing.T) {
 }
 
 func TestTheAPIShowsOwnersTheirAccountsOnly(t *testing.T) {
+	t.Parallel()
 	w := startAPI(t)
 	for who, want := range map[string][]string{"ann": {"ann"}, "bob": {"bob"}, "nobody": nil, "operator": {"ann", "bob"}} {
 		s := w.do(call{who: who, method: "GET", path: "status", status: http.StatusOK})
@@ -266,6 +269,7 @@ func TestTheAPIShowsOwnersTheirAccountsOnly(t *testing.T) {
 }
 
 func TestTheAPITellsErrorsInFullOnlyThoseWhoRunTheDaemon(t *testing.T) {
+	t.Parallel()
 	failing := func(who string, err error) (control.Problem, int) {
 		t.Helper()
 		h := control.NewAPI(control.APIOptions{Host: failingHost{err: err}, Accounts: func(*http.Request) []string { return []string{"ann"} },
@@ -317,6 +321,7 @@ func (h failingHost) Account(context.Context, string) (desk.Account, error) {
 
 // What is not known to be of a certain size is read up to the limit and no further.
 func TestABodyOfUnknownSizeIsReadUpToTheLimit(t *testing.T) {
+	t.Parallel()
 	w := startAPI(t)
 	for size, want := range map[int]int{64 << 10: 200, 64<<10 + 1: 413} {
 		body := io.MultiReader(strings.NewReader(strings.Repeat(" ", size-len(dryRun))), strings.NewReader(dryRun)) // no length is known

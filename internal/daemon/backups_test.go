@@ -40,6 +40,7 @@ func untilBackup(t *testing.T, d *Daemon, what string, ok func(s desk.Status) bo
 }
 
 func TestTheDaemonMakesBackupsWhileItRuns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPost(200, "me")
 	d := runs(t, dir, p.account("me", "1", testOptions()))
@@ -85,6 +86,7 @@ func TestTheDaemonMakesBackupsWhileItRuns(t *testing.T) {
 var sharedTime = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 func TestWhenTheNextBackupIsDue(t *testing.T) {
+	t.Parallel()
 	now := sharedTime
 	d := &Daemon{now: func() time.Time { return now }}
 	o := every(t, 24*time.Hour)
@@ -124,6 +126,7 @@ func TestWhenTheNextBackupIsDue(t *testing.T) {
 }
 
 func TestForgetReplacesTheBackups(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPost(20, "me")
 	d := runs(t, dir, p.account("me", "1", testOptions()))
@@ -185,6 +188,7 @@ func TestForgetReplacesTheBackups(t *testing.T) {
 }
 
 func TestForgetWithoutADaemonReplacesTheBackups(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPost(20, "me")
 	o := every(t, time.Hour)

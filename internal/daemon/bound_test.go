@@ -128,6 +128,7 @@ func same(a, b ceiling.Bound) bool {
 // TestTheCeilingIsAskedForAsLessonsComeIn: through the daemon, its socket and the
 // store, the answers agree with each other and with status.
 func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
+	t.Parallel()
 	dir, ctx := t.TempDir(), context.Background()
 	o := testOptions()
 	o.Dual.Bold = 1 // no ceiling says much of a few lessons that weigh a hundred times more
@@ -178,6 +179,7 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 // the weights are capped while lessons come in.
 func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
 	testkit.Computes(t)
+	t.Parallel()
 	for _, kind := range model.Kinds() {
 		o := testOptions()
 		o.Learner.Kind, o.Limits.Weights, o.Limits.Journal = kind, 100, 20
@@ -206,6 +208,7 @@ func TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp(t *testing.T) {
 // TestTheCeilingOfTheDualLearner: lessons are replayed, taken back and forgotten while
 // the log is trimmed, and every lesson is learnt again from the base to the bit.
 func TestTheCeilingOfTheDualLearner(t *testing.T) {
+	t.Parallel()
 	for _, rules := range [][]filter.Rule{nil, {{Match: "from:boss@example.com", Label: model.Important}}} {
 		o := testOptions()
 		o.Dual.Window, o.Dual.Steps, o.Dual.Bold, o.Rules, o.Limits.Journal = 12, 3, 1, rules, 40
@@ -258,6 +261,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 }
 
 func TestNoCeilingAcrossAChangeOfTheWindow(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := testOptions()
 	d, stop := open(t, dir, o, boltfile.Options{})
@@ -273,6 +277,7 @@ func TestNoCeilingAcrossAChangeOfTheWindow(t *testing.T) {
 }
 
 func TestNoCeilingAfterAChangeOfTheLearner(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := testOptions()
 	d, stop := open(t, dir, o, boltfile.Options{})

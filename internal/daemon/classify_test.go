@@ -25,6 +25,7 @@ import (
 
 // A filter that is a line of curl gets the message with the fields.
 func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, stop := start(t, dir, newScript())
 	socket := filepath.Join(dir, "s")
@@ -89,6 +90,7 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 
 // The API's page has a message, and what a new account answers about it.
 func TestTheAPIPagePrintsTheAnswerOfANewAccount(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // TestHowOldAMessageIs: the older of what the server and what the message says; of the
 // latter the last delivery, and what its sender wrote where it tells of none.
 func TestHowOldAMessageIs(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	day := func(n int) time.Time { return now.AddDate(0, 0, -n) }
 	for _, c := range []struct {

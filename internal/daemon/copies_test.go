@@ -64,6 +64,7 @@ func asStore(t *testing.T, data []byte) *boltfile.Store {
 }
 
 func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, _ := start(t, dir, s)
@@ -126,6 +127,7 @@ func (g *gate) Write(p []byte) (int, error) {
 }
 
 func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, _ := start(t, dir, s)
@@ -154,6 +156,7 @@ func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
 // A backup that nobody takes must not keep the daemon from stopping, and who
 // takes half of one must hear of it.
 func TestABackupBreaksOffWhenTheDaemonStops(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
@@ -190,6 +193,7 @@ func filled(t *testing.T, d *Daemon, n int) *store.State {
 // An account that came out of a backup is restored by its first commit, whoever
 // makes it, and by no second one.
 func TestARestoredAccountIsToldOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)

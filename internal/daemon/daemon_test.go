@@ -170,6 +170,7 @@ func teach(s *script) {
 }
 
 func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	var d *Daemon
 	committed := make(chan error, 1)
@@ -197,6 +198,7 @@ func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {
 }
 
 func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
@@ -218,6 +220,7 @@ func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 }
 
 func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
@@ -255,6 +258,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 }
 
 func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
@@ -269,6 +273,7 @@ func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
 }
 
 func TestTheSocketAnswersLikeTheStore(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
@@ -324,6 +329,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 
 // How long it waits for the first is the store's to say; see there.
 func TestASecondDaemonIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	start(t, dir, newScript())
 	if _, err := New(Options{StorePath: filepath.Join(dir, "store.db")}); !errors.Is(err, store.ErrRunning) {
@@ -332,6 +338,7 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 }
 
 func TestAnAccountThatCannotGoOnStopsAloneAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	s.fail = errors.New("the account is closed for good")
@@ -340,6 +347,7 @@ func TestAnAccountThatCannotGoOnStopsAloneAndSaysWhy(t *testing.T) {
 }
 
 func TestAnArrivalFromTheFutureDoesNotRunTheClockAhead(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	s.events <- opened
@@ -353,6 +361,7 @@ func TestAnArrivalFromTheFutureDoesNotRunTheClockAhead(t *testing.T) {
 }
 
 func TestTheClockGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	wall := time.Now()
 	c := newClock(func() time.Time { return wall }, 0)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -381,6 +390,7 @@ func TestTheClockGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
 // TestTheOwnerIsWarned of a server that keeps no keywords, and of another program
 // that sets the same mark; each once.
 func TestTheOwnerIsWarned(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	var mu sync.Mutex
 	var log strings.Builder
@@ -428,6 +438,7 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // TestNoSubjectEndsTheDaemon: the lower case of these letters has more bytes. They once made
 // reading panic or never end.
 func TestNoSubjectEndsTheDaemon(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	s.events <- opened

@@ -19,6 +19,7 @@ import (
 // Damage that is met while the daemon runs ends marking and learning, and status names the newest
 // backup. The next start sets the file aside; the one after that begins an empty store.
 func TestDamageMetWhileRunningEndsMarkingAndNamesTheNewestBackup(t *testing.T) {
+	t.Parallel()
 	dir, o := t.TempDir(), every(t, 0)
 	newest := filepath.Join(o.Rotation.Dir, "hinged-20260102T000000Z.db")
 	if err := errors.Join(os.Mkdir(o.Rotation.Dir, 0o700), os.WriteFile(newest, nil, 0o600)); err != nil {

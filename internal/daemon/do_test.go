@@ -14,6 +14,7 @@ import (
 // What a request writes to belongs to its caller once do has returned: one that
 // was given up before it began never runs, and one that has begun is waited for.
 func TestARequestRunsBeforeDoReturnsOrNever(t *testing.T) {
+	t.Parallel()
 	a := &account{requests: make(chan func(), 1), gone: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -52,6 +53,7 @@ func TestARequestRunsBeforeDoReturnsOrNever(t *testing.T) {
 }
 
 func TestMailGoesBeforeThoseWhoAsk(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	a := (*d.accounts.Load())[0]

@@ -44,6 +44,7 @@ func taughtStore(t *testing.T) (h *StoreHost, path string) {
 
 // What is forgotten is forgotten, also if its traces must stay in the file for now.
 func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
+	t.Parallel()
 	h, _ := taughtStore(t)
 	defer h.Close()
 	q := desk.ForgetRequest{Sender: "boss@example.com"}
@@ -60,6 +61,7 @@ func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
 // A verb that writes twice, as forgetting does to scrub, opens the file once, sees what it
 // wrote, and leaves the file to others when it ends.
 func TestAStoreIsOpenedForWritingOnce(t *testing.T) {
+	t.Parallel()
 	h, path := taughtStore(t)
 	var opened []*boltfile.Store
 	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {

@@ -55,6 +55,7 @@ func keyOf(t *testing.T, raw []byte) string {
 }
 
 func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
+	t.Parallel()
 	s := &reading{script: newScript(), headers: map[ingest.Place]string{}}
 	o := testOptions()
 	o.Featurize.AuthServID = "mx.example.org"
@@ -162,6 +163,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 }
 
 func TestASourceThatReadsNoHeadingsSaysSo(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	raw := mail(1, "a@example.com", "words")
@@ -176,6 +178,7 @@ func TestASourceThatReadsNoHeadingsSaysSo(t *testing.T) {
 
 // The sender of a stored message is compared with that of a header in the same form.
 func TestAHeaderAloneGivesTheSameIdentityAsTheMessage(t *testing.T) {
+	t.Parallel()
 	f, err := featurize.New(featurize.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ func fromBoss(n int) desk.Message {
 
 // TestLearningThroughTheSocketAndTheStoreAreTheSame: same reports, same state.
 func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	asks := []desk.LabelRequest{
 		{Label: "ordinary", Messages: []desk.Message{{Name: "<m1@x>"}, fromBoss(1), {Name: "<nobody@x>"}, fromBoss(1)}},
@@ -81,6 +82,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 }
 
 func TestALessonTellsTheScoresAroundIt(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	teach(s)
@@ -111,6 +113,7 @@ func TestALessonTellsTheScoresAroundIt(t *testing.T) {
 // TestWhatWasLearntIsOnTheDiskWhenItIsSaid: killed right after the answer, the
 // store has the lesson.
 func TestWhatWasLearntIsOnTheDiskWhenItIsSaid(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	teach(s)

@@ -18,6 +18,7 @@ import (
 
 // TestTheLedgerSaysWhoMarkedAMessage plays one message of every fate.
 func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)

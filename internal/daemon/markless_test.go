@@ -13,6 +13,7 @@ import (
 // TestStatusSaysWhichMailboxTakesNoMarks has a mailbox that keeps no keywords, and one
 // whose server refuses a mark; each until it does better.
 func TestStatusSaysWhichMailboxTakesNoMarks(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, stop := start(t, t.TempDir(), s)
 	defer stop()

@@ -77,6 +77,7 @@ func scrape(t testing.TB, m *metrics.Metrics) string {
 }
 
 func TestEveryDecisionIsToldOnceItIsCommitted(t *testing.T) {
+	t.Parallel()
 	d, scripts, m, told := startMetrics(t, 1)
 	s := scripts[0]
 	teach(s)
@@ -112,6 +113,7 @@ func TestEveryDecisionIsToldOnceItIsCommitted(t *testing.T) {
 // A scrape shows what is known of an account whose writer is busy, such as with a disk that
 // refuses: it ends before the writer goes on.
 func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
+	t.Parallel()
 	d, scripts, m, _ := startMetrics(t, 2)
 	teach(scripts[0])
 	teach(scripts[1])

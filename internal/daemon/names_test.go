@@ -16,6 +16,7 @@ import (
 // A Message-ID means the same message wherever it is named, as it is copied out of a
 // message, too.
 func TestAMessageIsFoundByItsIDHoweverThatIsWritten(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	teach(s)
@@ -33,6 +34,7 @@ func TestAMessageIsFoundByItsIDHoweverThatIsWritten(t *testing.T) {
 
 // An owner's address is the same for `hinged forget` as for the filter.
 func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	o := testOptions()
 	o.Featurize.Owner = []string{" Owner@Example.org "}
@@ -53,6 +55,7 @@ func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
 
 // An account that is in the store and not configured any more is verified, too.
 func TestVerifyLooksAtAccountsThatNobodyRuns(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	until(t, d, "the start", func(desk.AccountStatus) bool { return true })

@@ -19,6 +19,7 @@ import (
 // the score; where every lesson is kept, nothing is older.
 func TestAScoreComesFromLessons(t *testing.T) {
 	testkit.Computes(t)
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		set   func(*filter.Options)
 		store boltfile.Options
@@ -101,6 +102,7 @@ func pullsAddUp(t *testing.T, face string, ex desk.Explanation) {
 }
 
 func TestALessonThatWasForgottenPullsNoMore(t *testing.T) {
+	t.Parallel()
 	d, stop := open(t, t.TempDir(), testOptions(), boltfile.Options{})
 	defer stop()
 	lessons(t, d, 0, 30)

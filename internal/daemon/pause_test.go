@@ -63,6 +63,7 @@ func startServer(t *testing.T, dir string, s *server) *Daemon {
 }
 
 func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
 	var count atomic.Int32
 	var all [][]byte
 	for i := range 2000 {
@@ -116,6 +117,7 @@ func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
 
 // A pause and a resume that cross each other lose nothing either.
 func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
+	t.Parallel()
 	var all [][]byte
 	for i := range 3000 {
 		all = append(all, mail(i, "a@example.com", fmt.Sprint("words ", i)))
@@ -138,6 +140,7 @@ func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
 }
 
 func TestAPausedAccountStartsPaused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)

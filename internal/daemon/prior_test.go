@@ -50,6 +50,7 @@ func primed(t *testing.T, dir string, o filter.Options, prior store.PackedVector
 // while nothing was learnt and kept afterwards; a replay of the journal, the ceiling and
 // what is taken back all begin with it.
 func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
+	t.Parallel()
 	dir, ctx := t.TempDir(), context.Background()
 	o := testOptions()
 	o.Learner.Kind = model.KindPassiveAggressive

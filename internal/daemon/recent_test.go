@@ -108,6 +108,7 @@ func must[Q, A any](t *testing.T, b answerer, v desk.Verb[Q, A], q Q) A {
 }
 
 func TestMessagesAreListedNewestFirstAndCountedAsInStatus(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d, stop, status := live(t, dir)
 	var first string
@@ -232,6 +233,7 @@ func listsMessages(t *testing.T, name string, b answerer, all desk.Messages) {
 }
 
 func TestLessonsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d, stop, status := live(t, dir)
 	// What is in the log, from the store itself.
@@ -329,6 +331,7 @@ func pastOf(t *testing.T, o filter.Options, events ...ingest.Event) *StoreHost {
 }
 
 func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {
+	t.Parallel()
 	o := testOptions()
 	o.SilenceCalendar, o.SilenceDays = true, 1
 	var events []ingest.Event
@@ -388,6 +391,7 @@ func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {
 
 // TestASearchStopsAndGoesOn: it compares 2,000 messages at a time.
 func TestASearchStopsAndGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{2000, 2001} {
 		events := []ingest.Event{arrival(1, mail(1, "needle@example.com", "lost"))}
 		for i := 2; i <= n; i++ {
@@ -414,6 +418,7 @@ func TestASearchStopsAndGoesOn(t *testing.T) {
 // TestWhatIsForgottenIsNotCounted: with a limit on messages and on the lesson log the
 // answers say from when they count.
 func TestWhatIsForgottenIsNotCounted(t *testing.T) {
+	t.Parallel()
 	o := testOptions()
 	o.Limits.Journal, o.Limits.Messages, o.Dual.Bold, o.Dual.Window = 20, 100, 1, 50 // messages of the window stay
 	d, stop := open(t, t.TempDir(), o, boltfile.Options{JournalCap: 20, CheckpointEvery: 5})
@@ -436,6 +441,7 @@ func TestWhatIsForgottenIsNotCounted(t *testing.T) {
 
 // TestMessagesOfAnAccountOfTheStream: it has no places and no mail server.
 func TestMessagesOfAnAccountOfTheStream(t *testing.T) {
+	t.Parallel()
 	w, _ := startStream(t)
 	ctx := context.Background()
 	for n := range 6 {

@@ -107,6 +107,7 @@ func seen(t *testing.T, d *Daemon, n uint64) desk.Status {
 }
 
 func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
+	t.Parallel()
 	p := newPost(300, "calm", "changed", "gone", "new")
 	o, stern := testOptions(), testOptions()
 	stern.Threshold.Value = 5
@@ -148,6 +149,7 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 }
 
 func TestAReloadThatCannotBeChangesNothing(t *testing.T) {
+	t.Parallel()
 	p := newPost(300, "me", "you")
 	o, wrong := testOptions(), testOptions()
 	wrong.TimeZone = "Nowhere/Land"
@@ -170,6 +172,7 @@ func TestAReloadThatCannotBeChangesNothing(t *testing.T) {
 }
 
 func TestRequestsWaitForAReload(t *testing.T) {
+	t.Parallel()
 	p := newPost(2000, "me")
 	d := runs(t, t.TempDir(), p.account("me", "0", testOptions()))
 	stop, asked := make(chan struct{}), make(chan error, 1)
@@ -209,6 +212,7 @@ func TestRequestsWaitForAReload(t *testing.T) {
 }
 
 func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
+	t.Parallel()
 	p := newPost(300, "me")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	p.arrive(100)
@@ -232,6 +236,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 }
 
 func TestAReloadTriesAnAccountAgainThatHadStopped(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPost(100, "me", "broken")
 	o := testOptions()

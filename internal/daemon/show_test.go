@@ -54,6 +54,7 @@ func startShown(t *testing.T, dir string, s *script) (shown chan desk.Shown, sto
 // A mark that was not confirmed when hinged ended is told of once the server has confirmed
 // it, as others are, and once only.
 func TestAMarkIsShownOnceItIsConfirmedAlsoAfterARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	marks := make(chan ingest.MarkRequest, 10)

@@ -18,6 +18,7 @@ import (
 // TestADaemonEndsInTheMidstOfWhatItWasAskedFor: what may take minutes ends when the daemon
 // is to end, says so, and what is left of it is done after the next start.
 func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
+	t.Parallel()
 	for what, ask := range map[string]func(*control.At) (said string){
 		"compact": func(c *control.At) string {
 			_, err := control.Ask(context.Background(), c, desk.Compact, "", desk.None{})

@@ -17,6 +17,7 @@ import (
 // A verb that writes, and finds that the partitions beside the store can't be opened, ends with
 // that error, and the store can be closed. The next verb tries again.
 func TestAStoreWhosePartitionsCannotBeOpenedIsNotWritten(t *testing.T) {
+	t.Parallel()
 	h, path := taughtStore(t)
 	if err := h.Close(); err != nil {
 		t.Fatal(err)

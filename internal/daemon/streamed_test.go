@@ -122,6 +122,7 @@ func streamMail(n int) kafka.Message {
 }
 
 func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
+	t.Parallel()
 	w, stop := startStream(t)
 	w.put(t, streamMail(1), streamMail(2), streamMail(3),
 		kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"},
@@ -209,6 +210,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 }
 
 func TestALessonForAnAccountOfTheStreamGoesThroughTheTopic(t *testing.T) {
+	t.Parallel()
 	w, _ := startStream(t)
 	w.put(t, streamMail(1), streamMail(2))
 	w.done(t, 2)
@@ -225,6 +227,7 @@ func TestALessonForAnAccountOfTheStreamGoesThroughTheTopic(t *testing.T) {
 }
 
 func TestUndoingAndForgettingInTheStreamGoThroughTheTopic(t *testing.T) {
+	t.Parallel()
 	w, _ := startStream(t)
 	w.put(t, streamMail(1), streamMail(2), kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"})
 	w.done(t, 3)

@@ -13,6 +13,7 @@ import (
 
 // TestAStarThatIsTakenBackIsUnlearnt: in the store, too, and a replay of the journal gives it.
 func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	dir := t.TempDir()
 	d, stop := startWith(t, dir, testOptions(), func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)

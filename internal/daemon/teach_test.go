@@ -34,6 +34,7 @@ func asked(t *testing.T, o filter.Options, n int) *Daemon {
 // TestAnAnswerTeachesWhatWasForetold gives every answer that was tried on, to daemons that
 // are alike, and counts what became of the other messages.
 func TestAnAnswerTeachesWhatWasForetold(t *testing.T) {
+	t.Parallel()
 	for name, set := range map[string]func(*filter.Options){
 		"dual":       func(*filter.Options) {},
 		"perceptron": func(o *filter.Options) { o.Learner.Kind = model.KindPerceptron },
@@ -95,6 +96,7 @@ func TestAnAnswerTeachesWhatWasForetold(t *testing.T) {
 }
 
 func TestAnswersAreTriedOnTheLatestMessagesAlone(t *testing.T) {
+	t.Parallel()
 	d := asked(t, testOptions(), 250)
 	if q := must(t, d, desk.Ask, desk.AskRequest{Most: 3, Teach: true}); q.Compared != 200 || len(q.Questions) != 3 {
 		t.Errorf("tried on %d messages, %d questions", q.Compared, len(q.Questions))

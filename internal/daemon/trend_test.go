@@ -17,6 +17,7 @@ func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 // TestTheTrendAgreesWithEverythingElse compares every figure with status, bound and the
 // list of messages.
 func TestTheTrendAgreesWithEverythingElse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d, stop, status := live(t, dir)
 	faces(t, dir, d, stop, func(name string, b answerer) {
@@ -84,6 +85,7 @@ func daily(t *testing.T, name string, got desk.Trend, all desk.Messages) {
 
 // TestADayEndsWhenItDoesWhereTheOwnerLives: a day of 23 hours is a day, too.
 func TestADayEndsWhenItDoesWhereTheOwnerLives(t *testing.T) {
+	t.Parallel()
 	o := testOptions()
 	o.TimeZone = "Europe/Berlin"
 	var events []ingest.Event

@@ -16,6 +16,7 @@ import (
 // TestOneMarkCanBeTakenBack asks for the mark of one message back, by its number in the
 // ledger and by its message; all others stay.
 func TestOneMarkCanBeTakenBack(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	s.onMark = func(r ingest.MarkRequest) {
 		done := ingest.MarkResult{ID: r.ID, Place: r.Place, Clear: r.Clear, Outcome: ingest.MarkDone}

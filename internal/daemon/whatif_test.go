@@ -30,6 +30,7 @@ func replayed(t *testing.T, b answerer, account string, s whatif.Settings) whati
 // TestAWhatIfAgreesWithEverythingElse compares today's column with status and the list of
 // messages, for the daemon, its socket and the store without a daemon.
 func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d, stop, status := live(t, dir)
 	faces(t, dir, d, stop, func(name string, b answerer) {
@@ -79,6 +80,7 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 
 // TestAfterForgettingAWhatIfSaysWhatCanBeReplayed, and replays it: the mail since then.
 func TestAfterForgettingAWhatIfSaysWhatCanBeReplayed(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	d, _ := startWith(t, t.TempDir(), testOptions(), func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
 	teach(s)

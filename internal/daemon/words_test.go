@@ -26,6 +26,7 @@ const unnamed = "unknown: in fewer than 3 learnt messages"
 // TestWordsAreWeighedAsTheModelDoes: the same through the socket and from the
 // store, and every weight is that of the feature of that name.
 func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
@@ -123,6 +124,7 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 // A message older than the words are kept is explained as exactly as any other, with
 // the names that later messages tell.
 func TestAMessageWithoutWordsIsExplained(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newScript()
 	d, stop := start(t, dir, s)
@@ -190,6 +192,7 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 // sender's name count together with the domain. They are found by the word alone once
 // three learnt messages had that domain, and by the word at the domain always.
 func TestWordsInNamesOfVouchedForSendersAreFound(t *testing.T) {
+	t.Parallel()
 	s := newScript()
 	o := testOptions()
 	o.Featurize.AuthServID = "mx.example.org"

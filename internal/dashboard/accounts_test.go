@@ -22,6 +22,7 @@ func listed(page string) (names []string) {
 }
 
 func TestTheFirstPageListsTheAccountsOfItsViewer(t *testing.T) {
+	t.Parallel()
 	hash := quickHash(t, "correct horse")
 	s := serving(t, Options{Host: having("ann", "bob", "sick-carl", "dora"), Several: true, Users: []User{
 		{Name: "op", PasswordHash: hash, Operator: true},
@@ -62,6 +63,7 @@ func TestTheFirstPageListsTheAccountsOfItsViewer(t *testing.T) {
 
 // The key of an account of a stream may have a backslash in it, as names of Windows do.
 func TestTheOwnerOfAnAccountWithABackslashGetsToIt(t *testing.T) {
+	t.Parallel()
 	const name, path = `kafka:CORP\ann`, "/a/kafka:CORP%5Cann/"
 	s := serving(t, Options{Host: having(name, "kafka:bob"), Several: true, Users: []User{
 		{Name: "ann", PasswordHash: quickHash(t, "correct horse"), Accounts: []string{name}},
@@ -79,6 +81,7 @@ func TestTheOwnerOfAnAccountWithABackslashGetsToIt(t *testing.T) {
 }
 
 func TestManyAccountsTakeSeveralPages(t *testing.T) {
+	t.Parallel()
 	var names []string
 	for i := range 2*accountsEach + 1 {
 		names = append(names, fmt.Sprintf("a%02d", i))

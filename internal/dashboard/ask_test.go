@@ -23,6 +23,7 @@ func (h *home) questions() []desk.Question {
 }
 
 func TestThreeQuestionsAreAskedAndAnswered(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	asked := h.questions()
 	page := h.see("/a/nora/ask")
@@ -77,6 +78,7 @@ func TestThreeQuestionsAreAskedAndAnswered(t *testing.T) {
 }
 
 func TestWhatWasPutOffIsAskedOnNoPage(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	q, err := desk.Ask.Do(t.Context(), h.daemon, "nora", desk.AskRequest{Since: h.clock().AddDate(0, 0, -28), Most: 1000})
 	if err != nil || len(q.Questions) < 2 {
@@ -102,6 +104,7 @@ func TestWhatWasPutOffIsAskedOnNoPage(t *testing.T) {
 }
 
 func TestWithoutQuestionsItSaysWhy(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, homeOptions())
 	if got := h.see("/a/nora/ask").text("main"); !strings.Contains(got, "No questions now.") || !strings.Contains(got, "No mail has come yet.") {
 		t.Errorf("got %s", got)

@@ -20,6 +20,7 @@ import (
 
 // A certificate is renewed every few weeks by another program, perhaps not at once.
 func TestARenewedCertificateIsUsedWithoutARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	changed := time.Now().Add(-time.Hour)
@@ -83,6 +84,7 @@ func TestARenewedCertificateIsUsedWithoutARestart(t *testing.T) {
 }
 
 func TestWatchingGoesThroughTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cert, key, err := pair.Certificate()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 // Connections over which nothing comes, or half a request, keep nobody out: neither who comes
 // anew, from the same address, nor who is signed in.
 func TestConnectionsThatSayNothingKeepNobodyOut(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t), Healthz: who, Metrics: who})
 	b := browse(t, s)
 	b.signIn("ann", "correct horse", "/")
@@ -60,6 +61,7 @@ func TestConnectionsThatSayNothingKeepNobodyOut(t *testing.T) {
 
 // Whoever opens many connections pays for it alone.
 func TestTheAddressWithMostStrangersMakesRoom(t *testing.T) {
+	t.Parallel()
 	d := &door{}
 	few := &caller{door: d, from: "192.0.2.1"}
 	d.add(few)

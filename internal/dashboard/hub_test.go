@@ -104,6 +104,7 @@ func live(t *testing.T, o Options) (s *Server, made *atomic.Int32) {
 var arrival = desk.Shown{Account: "ann", Deed: desk.DeedMarked, Message: "0123456789abcdef", Score: 0.8, Threshold: 0.2, From: "Théo", Subject: "Le train <de jeudi>", Why: []string{"you answered 8 of their 9 messages"}}
 
 func TestARowIsMadeOnceForFiftyBrowsers(t *testing.T) {
+	t.Parallel()
 	s, made := live(t, Options{})
 	const browsers = 50
 	streams := make([]*stream, browsers)
@@ -136,6 +137,7 @@ func TestARowIsMadeOnceForFiftyBrowsers(t *testing.T) {
 }
 
 func TestWhatNobodyWatchesIsNotMade(t *testing.T) {
+	t.Parallel()
 	s, made := live(t, Options{})
 	bob := browse(t, s).listen("/a/bob/live?parts=overview")
 	for range 100 {
@@ -154,6 +156,7 @@ func TestWhatNobodyWatchesIsNotMade(t *testing.T) {
 
 // A writer tells far more than can be shown, and one browser takes nothing.
 func TestShowNeverWaitsForABrowser(t *testing.T) {
+	t.Parallel()
 	s, _ := live(t, Options{})
 	browse(t, s).listen("/a/ann/live?parts=overview,messages") // and never reads
 	quick := browse(t, s).listen("/a/ann/live?parts=overview,messages")
@@ -183,6 +186,7 @@ func TestShowNeverWaitsForABrowser(t *testing.T) {
 }
 
 func TestABrowserThatFellBehindLoadsItsPageAnew(t *testing.T) {
+	t.Parallel()
 	s := preparing(t, Options{})
 	s.hub.start(t.Context())
 	defer s.hub.wait()
@@ -220,6 +224,7 @@ func TestABrowserThatFellBehindLoadsItsPageAnew(t *testing.T) {
 }
 
 func TestAfterAGapThePageIsLoadedAnew(t *testing.T) {
+	t.Parallel()
 	s, _ := live(t, Options{})
 	here := s.hub.position("ann")
 	if e := browse(t, s).listen("/a/ann/live?parts=messages&since=otherboot-4").until("reload"); e.id != here {
@@ -237,6 +242,7 @@ func TestAfterAGapThePageIsLoadedAnew(t *testing.T) {
 
 // The daemon goes on, and so does what else is shown.
 func TestAPartThatPanicsEndsNothing(t *testing.T) {
+	t.Parallel()
 	s := preparing(t, Options{})
 	tried, made := new(atomic.Int32), new(atomic.Int32)
 	s.parts = []livePart{
@@ -261,6 +267,7 @@ func TestAPartThatPanicsEndsNothing(t *testing.T) {
 
 // What came while a part was made is not in it: whoever is cut off then loads the page anew.
 func TestAnEventSaysNoMoreThanWasShown(t *testing.T) {
+	t.Parallel()
 	s := preparing(t, Options{})
 	began, goOn := make(chan bool), make(chan bool)
 	s.parts = []livePart{{name: "overview", event: "figures", make: func(*Server, context.Context, *page) (string, error) {
@@ -287,6 +294,7 @@ func TestAnEventSaysNoMoreThanWasShown(t *testing.T) {
 
 // Many lessons at once, as from silence, make no rows and push none out.
 func TestSilenceMakesNoRows(t *testing.T) {
+	t.Parallel()
 	s, _ := live(t, Options{})
 	st := browse(t, s).listen("/a/ann/live?parts=messages,overview")
 	quiet := arrival
@@ -302,6 +310,7 @@ func TestSilenceMakesNoRows(t *testing.T) {
 }
 
 func TestAnOperatorIsToldNoWords(t *testing.T) {
+	t.Parallel()
 	s, _ := live(t, Options{Users: []User{
 		{Name: "op", PasswordHash: quickHash(t, "correct horse"), Operator: true},
 		{Name: "ann", PasswordHash: quickHash(t, "battery staple"), Accounts: []string{"ann"}},
@@ -324,6 +333,7 @@ func TestAnOperatorIsToldNoWords(t *testing.T) {
 }
 
 func TestTooManyBrowsersAreToldSo(t *testing.T) {
+	t.Parallel()
 	s, _ := live(t, Options{})
 	leaves := make([]func(), 0, maxWatchersEach)
 	for range maxWatchersEach {
@@ -345,6 +355,7 @@ func TestTooManyBrowsersAreToldSo(t *testing.T) {
 }
 
 func TestSigningOutEndsWhatTheBrowserWatches(t *testing.T) {
+	t.Parallel()
 	s, _ := live(t, Options{Users: []User{{Name: "ann", PasswordHash: quickHash(t, "correct horse"), Accounts: []string{"ann"}}}})
 	one, two := browse(t, s), browse(t, s)
 	one.signIn("ann", "correct horse", "/")

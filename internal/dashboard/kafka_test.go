@@ -24,6 +24,7 @@ func (h streaming) Status(ctx context.Context) (desk.Status, error) {
 }
 
 func TestTheFirstPageSaysHowTheStreamIsToOperatorsAlone(t *testing.T) {
+	t.Parallel()
 	n, age := int64(1234), 90.0
 	host := streaming{having("ann", "bob"), kafka.Status{
 		Doing: "deciding and learning, but 1 of 2 partitions are stopped and need help", Connected: true, Lag: &n, OldestSeconds: &age, InTransaction: 7,

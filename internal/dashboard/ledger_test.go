@@ -37,6 +37,7 @@ func inState(l desk.Ledger, state string) (n int) {
 }
 
 func TestLedgerShowsEveryMarkAndUndoesIt(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	before := h.ledgerOf()
 	stand, off := inState(before, "confirmed"), inState(before, "refused")
@@ -102,6 +103,7 @@ func TestLedgerShowsEveryMarkAndUndoesIt(t *testing.T) {
 }
 
 func TestUndoRefusesWhatItDoesNotUnderstand(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, homeOptions())
 	for _, query := range []string{"", "since=yesterday", "message=abc", "message=" + strings.Repeat("g", 32), "number=-1", "number=x", "since="} {
 		if r := h.send(http.MethodGet, "/a/nora/ledger/undo?"+query, nil); r.code != http.StatusNotFound {
@@ -114,6 +116,7 @@ func TestUndoRefusesWhatItDoesNotUnderstand(t *testing.T) {
 }
 
 func TestWordsAreThoseOfTheDesk(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	all, err := desk.GetWords.Do(t.Context(), h.daemon, "nora", desk.WordsRequest{Most: 3})
 	if err != nil {
@@ -142,6 +145,7 @@ func TestWordsAreThoseOfTheDesk(t *testing.T) {
 }
 
 func TestWhatIfShowsWhatTheDeskSays(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	page := h.see("/a/nora/whatif")
 	h.press(page, "/a/nora/whatif", url.Values{"learner": {"perceptron"}, "threshold": {"budget:0.1"}, "per_day": {""}, "prior": {""}})
@@ -192,6 +196,7 @@ func TestWhatIfShowsWhatTheDeskSays(t *testing.T) {
 
 // A link may lead to any address of the dashboard. What the page says is hinged's alone.
 func TestNoPageSaysWhatALinkSays(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	const said = "Your password has expired: renew it at hinged-login.example"
 	text := url.QueryEscape(said)
@@ -207,6 +212,7 @@ func TestNoPageSaysWhatALinkSays(t *testing.T) {
 }
 
 func TestPauseAndResumeSayWhatTheyDid(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	page := h.press(h.see("/a/nora/"), "/a/nora/pause", nil)
 	if got := page.text("p.say"); !strings.HasPrefix(got, "Paused.") {
@@ -238,6 +244,7 @@ func TestPauseAndResumeSayWhatTheyDid(t *testing.T) {
 }
 
 func TestTheMarkOfAMessageIsUndoneFromItsPage(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	m := h.list(desk.MessagesRequest{Outcome: "important"}).Messages[0]
 	path := "/a/nora/messages/" + m.Message

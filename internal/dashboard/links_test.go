@@ -18,6 +18,7 @@ import (
 
 // Somebody else with a login on this machine reaches the port, too.
 func TestWithoutUsersNobodyGetsInWithoutALink(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{API: who, Metrics: who, Healthz: who})
 	b := stranger(t, s)
 	for path, want := range map[string]int{
@@ -59,6 +60,7 @@ func TestWithoutUsersNobodyGetsInWithoutALink(t *testing.T) {
 }
 
 func TestALinkOpensOnceAndForTenMinutes(t *testing.T) {
+	t.Parallel()
 	var now atomic.Int64
 	now.Store(time.Now().UnixNano())
 	var said testkit.Transcript
@@ -114,6 +116,7 @@ func TestALinkOpensOnceAndForTenMinutes(t *testing.T) {
 }
 
 func TestOneOfManyWhoOpenALinkAtOnceGetsIn(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{})
 	secret := strings.TrimPrefix(s.Link().URL, s.URL()+"link/")
 	var in atomic.Int32
@@ -132,6 +135,7 @@ func TestOneOfManyWhoOpenALinkAtOnceGetsIn(t *testing.T) {
 }
 
 func TestALinkCanBePasted(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{})
 	for name, c := range map[string]struct {
 		typed func(link string) string
@@ -156,6 +160,7 @@ func TestALinkCanBePasted(t *testing.T) {
 }
 
 func TestLinksAreBounded(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{})
 	first := s.Link()
 	for range maxLinks - 1 {
@@ -174,6 +179,7 @@ func TestLinksAreBounded(t *testing.T) {
 }
 
 func TestWhereUsersHavePasswordsThereAreNoLinks(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t)})
 	if got := s.Link(); got.URL != s.URL() || got.ValidUntil != nil {
 		t.Errorf("got %+v", got)
@@ -191,6 +197,7 @@ func TestWhereUsersHavePasswordsThereAreNoLinks(t *testing.T) {
 }
 
 func TestSigningOutEndsWhatALinkBegan(t *testing.T) {
+	t.Parallel()
 	for everywhere, others := range map[string]int{"": http.StatusOK, "1": http.StatusSeeOther} {
 		s := serving(t, Options{})
 		one, two := browse(t, s), browse(t, s)

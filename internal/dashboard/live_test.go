@@ -24,6 +24,7 @@ func letter(n int, from, subject string) []byte {
 
 // A page that is open shows what happens, in a real browser.
 func TestWhatHappensIsSeenAtOnceInABrowser(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts Chromium")
 	}
@@ -84,6 +85,7 @@ func TestWhatHappensIsSeenAtOnceInABrowser(t *testing.T) {
 }
 
 func TestAPageSaysThatItIsNotLive(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts Chromium")
 	}

@@ -31,6 +31,7 @@ func (b *browser) try(name, password string) answer {
 }
 
 func TestAfterFiveWrongPasswordsAnAddressWaitsAsThatUser(t *testing.T) {
+	t.Parallel()
 	s, forward := clocked(t)
 	b := browse(t, s)
 	for i, want := range []string{
@@ -65,6 +66,7 @@ func TestAfterFiveWrongPasswordsAnAddressWaitsAsThatUser(t *testing.T) {
 // Whoever has many addresses, or tries many names, is bounded, too, and an owner who signs in
 // uses up nothing.
 func TestTriesAreCountedByNameAndByAddressToo(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		what          string
 		address, name string // with a number
@@ -100,6 +102,7 @@ func TestTriesAreCountedByNameAndByAddressToo(t *testing.T) {
 // However often a name is tried, from anywhere, its owner gets in with a browser that has
 // signed in before. That browser's tries are bounded, too.
 func TestNobodyLocksOutABrowserThatHasSignedInBefore(t *testing.T) {
+	t.Parallel()
 	s, _ := clocked(t)
 	b, other := browse(t, s), browse(t, s)
 	b.signIn("ann", "correct horse", "/")
@@ -146,6 +149,7 @@ func TestNobodyLocksOutABrowserThatHasSignedInBefore(t *testing.T) {
 }
 
 func TestWhoIsRememberedIsBounded(t *testing.T) {
+	t.Parallel()
 	l := newLimits(2, time.Minute)
 	now := time.Now()
 	for range 2 {
@@ -172,6 +176,7 @@ func TestWhoIsRememberedIsBounded(t *testing.T) {
 
 // An unknown name costs the same work as a known one, and is told in the same words.
 func TestAnUnknownNameIsNotTold(t *testing.T) {
+	t.Parallel()
 	s, forward := clocked(t)
 	b := browse(t, s)
 	known := b.try("ann", "wrong horse")
@@ -196,6 +201,7 @@ func TestAnUnknownNameIsNotTold(t *testing.T) {
 }
 
 func TestFewPasswordsAreHashedAtOnce(t *testing.T) {
+	t.Parallel()
 	g := newGuard(nil, time.Now)
 	for range hashing + queueing {
 		g.waiting <- struct{}{}
@@ -220,6 +226,7 @@ func TestFewPasswordsAreHashedAtOnce(t *testing.T) {
 }
 
 func TestSigningInNeedsAFormOfOurs(t *testing.T) {
+	t.Parallel()
 	s, _ := clocked(t)
 	b := browse(t, s)
 	b.get("/login")
@@ -236,6 +243,7 @@ func TestSigningInNeedsAFormOfOurs(t *testing.T) {
 }
 
 func TestSigningInBeginsANewSession(t *testing.T) {
+	t.Parallel()
 	s, _ := clocked(t)
 	b := browse(t, s)
 	session := func() string {
@@ -270,6 +278,7 @@ func TestSigningInBeginsANewSession(t *testing.T) {
 
 // A request that was under way while its user signed out saves its session once more.
 func TestASessionThatEndedDoesNotComeBack(t *testing.T) {
+	t.Parallel()
 	st := openSessionStore("", nil, time.Now)
 	later := time.Now().Add(time.Hour)
 	if err := errors.Join(st.Commit("a", []byte("1"), later), st.Delete("a"), st.Commit("a", []byte("1"), later)); err != nil {
@@ -281,6 +290,7 @@ func TestASessionThatEndedDoesNotComeBack(t *testing.T) {
 }
 
 func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	st := openSessionStore("", nil, func() time.Time { return now })
 	for i := range maxSessions + 1 {
@@ -435,6 +445,7 @@ func FuzzSigningIn(f *testing.F) {
 }
 
 func TestAWayBackIsTakenAsItIs(t *testing.T) {
+	t.Parallel()
 	for to, want := range map[string]string{
 		"/a/ann/messages?q=x&show=wrong#m-7": "/a/ann/messages?q=x&show=wrong#m-7", "/": "/", "/a/kafka:ann@example.org/": "/a/kafka:ann@example.org/",
 		"/a/caf%C3%A9/": "/a/caf%C3%A9/", "//x": "/else", "": "/else", "x": "/else", "/" + strings.Repeat("a", 2047): "/" + strings.Repeat("a", 2047), "/" + strings.Repeat("a", 2048): "/else",
@@ -448,6 +459,7 @@ func TestAWayBackIsTakenAsItIs(t *testing.T) {
 }
 
 func TestANewPasswordIsNeitherShortNorEndless(t *testing.T) {
+	t.Parallel()
 	for password, ok := range map[string]bool{
 		"1234567": false, "12345678": true, "ééééééé": false, "éééééééé": true,
 		strings.Repeat("a", maxPassword): true, strings.Repeat("a", maxPassword+1): false,

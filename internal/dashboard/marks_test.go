@@ -11,6 +11,7 @@ import (
 )
 
 func TestEveryStateOfTheLedgerHasASentenceAndATab(t *testing.T) {
+	t.Parallel()
 	for _, state := range desk.LedgerStates() {
 		if words := stateWords(state); !strings.Contains(words, " ") && words != "stands" {
 			t.Errorf("%s is called %q", state, words)

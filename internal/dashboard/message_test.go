@@ -49,6 +49,7 @@ func column(t *testing.T, table *html.Node, class string) (sum, foot float64, ce
 }
 
 func TestAMessageIsTakenApartAsTheDeskDoes(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	var keys []string
 	for _, outcome := range []string{"important", "unsure", "ordinary"} {
@@ -105,6 +106,7 @@ func TestAMessageIsTakenApartAsTheDeskDoes(t *testing.T) {
 }
 
 func TestAnAnswerOnTheMessagesPage(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	key := h.list(desk.MessagesRequest{Outcome: "ordinary"}).Messages[0].Message
 	path := "/a/nora/messages/" + key
@@ -119,6 +121,7 @@ func TestAnAnswerOnTheMessagesPage(t *testing.T) {
 }
 
 func TestAMessageWithoutWords(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	h.arriveIn("Sent", fmt.Appendf(nil, "From: %s\r\nTo: ada@x.example\r\nMessage-ID: <own1@x>\r\nSubject: mine\r\n\r\nmine\r\n", demo.OwnerAddress), h.clock().Add(time.Minute))
 	l, err := desk.GetLedger.Do(t.Context(), h.daemon, "nora", desk.LedgerRequest{Message: "own1@x"})
@@ -148,6 +151,7 @@ func TestAMessageWithoutWords(t *testing.T) {
 }
 
 func TestARuleThatDecidedIsNamed(t *testing.T) {
+	t.Parallel()
 	o := homeOptions()
 	o.Rules = []filter.Rule{{Match: "from:boss@x.example", Label: 1}}
 	h := newHome(t, o)
@@ -160,6 +164,7 @@ func TestARuleThatDecidedIsNamed(t *testing.T) {
 }
 
 func TestOtherCopiesOfAMessageAreLinked(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	for n := range 2 {
 		h.arrive(fmt.Appendf(nil, "From: ada@x.example\r\nTo: %s\r\nMessage-ID: <twice@x>\r\nSubject: Twice\r\n\r\nwith footer %d\r\n", demo.OwnerAddress, n), h.clock().Add(time.Minute))
@@ -180,6 +185,7 @@ func TestOtherCopiesOfAMessageAreLinked(t *testing.T) {
 
 // The same figure is the same on every page.
 func TestFiguresAgreeFromPageToPage(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	overview, tabs, marks := h.see("/a/nora/"), h.see("/a/nora/messages").text("nav.tabs"), h.see("/a/nora/ledger").text("h1")
 	var sum []string

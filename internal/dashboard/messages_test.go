@@ -37,6 +37,7 @@ func (h *home) list(q desk.MessagesRequest) desk.Messages {
 }
 
 func TestMessagesShowsWhatTheDeskSays(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	l := h.list(desk.MessagesRequest{})
 	page := h.see("/a/nora/messages")
@@ -73,6 +74,7 @@ func TestMessagesShowsWhatTheDeskSays(t *testing.T) {
 }
 
 func TestMessagesAreFilteredSearchedAndPaged(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	counts := map[string]int{}
 	for _, show := range []string{"", "important", "unsure", "ordinary", "wrong"} {
@@ -112,6 +114,7 @@ func TestMessagesAreFilteredSearchedAndPaged(t *testing.T) {
 }
 
 func TestNoMessagesYet(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, homeOptions())
 	if got := h.see("/a/nora/messages").text("main"); !strings.Contains(got, "Nothing has arrived yet.") {
 		t.Errorf("got %s", got)
@@ -127,6 +130,7 @@ func TestNoMessagesYet(t *testing.T) {
 var moved = regexp.MustCompile(`You said (important|ordinary): (\S+) → (\S+)\.`)
 
 func TestAnAnswerCountsAtOnceAndCanBeTakenBack(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	m := h.list(desk.MessagesRequest{Outcome: "important"}).Messages[0]
 	action := "/a/nora/messages/" + m.Message + "/feedback"
@@ -199,6 +203,7 @@ func TestAnAnswerCountsAtOnceAndCanBeTakenBack(t *testing.T) {
 }
 
 func TestOnlyTheOwnerSeesMail(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	key := h.list(desk.MessagesRequest{}).Messages[0].Message
 	h.serve(dashboard.Options{Users: []dashboard.User{{Name: "op", PasswordHash: quickHash(t), Operator: true}, {Name: "bob", PasswordHash: quickHash(t), Accounts: []string{"bob"}}}})
@@ -219,6 +224,7 @@ func TestOnlyTheOwnerSeesMail(t *testing.T) {
 
 // Subjects and names come from anybody.
 func TestHostileMailIsShownAsText(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	for n, heading := range []string{
 		"Subject: <script>alert(1)</script>\"'><img src=x onerror=alert(2)>\r\nFrom: \"<b>Ada</b> \\\" onmouseover=x\" <ada@x.example>\r\n",
@@ -251,6 +257,7 @@ func TestHostileMailIsShownAsText(t *testing.T) {
 }
 
 func TestWithoutTheMailServerKeptWordsAreShown(t *testing.T) {
+	t.Parallel()
 	h := lived(t)
 	h.mu.Lock()
 	h.away = true

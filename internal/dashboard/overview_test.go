@@ -10,6 +10,7 @@ import (
 )
 
 func TestFoldersSayWhenTheyWereLookedAt(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, homeOptions())
 	h.arrive(letter(1, "Ada", "The first"), homeStart)
 	folders := func() string { return strings.Join(strings.Fields(h.see("/a/nora/").text("#folders")), " ") }

@@ -12,6 +12,7 @@ import (
 
 // Bars of different scores side by side say nothing unless they have one scale.
 func TestARowThatComesLaterHasTheScaleOfItsList(t *testing.T) {
+	t.Parallel()
 	var all scales
 	list := desk.Messages{Threshold: 0.25, UnsureFrom: 0.125, Messages: []desk.MessageSummary{{Score: -1.2}, {Score: 0.4}}}
 	want := plot.Scale{Threshold: 0.25, UnsureFrom: 0.125, Range: 1.5}

@@ -41,6 +41,7 @@ var whose = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func TestTheAPIFindsOutWhoseAccountsItIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t), API: whose})
 	for user, want := range map[string]string{"ann": "[ann] false", "op": "[] false", "boss": "[bob] false"} {
 		b := browse(t, s)
@@ -58,6 +59,7 @@ func TestTheAPIFindsOutWhoseAccountsItIsAskedAbout(t *testing.T) {
 }
 
 func TestWhoMaySeeWhat(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t), API: who, Metrics: who, Healthz: who})
 	const (
 		no, gone, not, yes = http.StatusSeeOther, http.StatusNotFound, http.StatusForbidden, http.StatusOK
@@ -110,6 +112,7 @@ func TestWhoMaySeeWhat(t *testing.T) {
 
 // What is somebody else's can't be told from what is not there.
 func TestAnAccountOfSomebodyElseLooksLikeNone(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t)})
 	b := browse(t, s)
 	b.signIn("ann", "correct horse", "/")
@@ -122,6 +125,7 @@ func TestAnAccountOfSomebodyElseLooksLikeNone(t *testing.T) {
 }
 
 func TestATokenIsForProgramsAlone(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t), API: who, Metrics: who})
 	with := func(path, token string) answer {
 		r, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(s.URL(), "/")+path, nil)
@@ -161,6 +165,7 @@ func TestATokenIsForProgramsAlone(t *testing.T) {
 }
 
 func TestEveryAnswerHasItsHeaders(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t), Healthz: who})
 	b := browse(t, s)
 	b.signIn("ann", "correct horse", "/")
@@ -197,6 +202,7 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 }
 
 func TestAFileThatABrowserHasIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{})
 	b := browse(t, s)
 	first := b.get("/static/hinged.css")
@@ -218,6 +224,7 @@ func TestAFileThatABrowserHasIsNotSentAgain(t *testing.T) {
 
 // DNS rebinding: a site leads its own name to this address.
 func TestOnlyNamesOfThisMachineAreAnswered(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pair := Options{Users: people(t), CertFile: filepath.Join(dir, "c.pem"), KeyFile: filepath.Join(dir, "k.pem")}
 	cert, key := testkit.NewAuthority(t, "ours").Issue("client", time.Now().Add(time.Hour))
@@ -273,6 +280,7 @@ func TestOnlyNamesOfThisMachineAreAnswered(t *testing.T) {
 }
 
 func TestAChangeNeedsAFormOfThisBrowser(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{})
 	b, other := browse(t, s), browse(t, s)
 	mine, theirs := csrf(t, b.get("/a/ann/figures").body), csrf(t, other.get("/a/ann/figures").body)
@@ -304,6 +312,7 @@ func TestAChangeNeedsAFormOfThisBrowser(t *testing.T) {
 }
 
 func TestAnotherSiteCantSendARequest(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{})
 	b := browse(t, s)
 	proof := csrf(t, b.get("/a/ann/figures").body)
@@ -331,6 +340,7 @@ func TestAnotherSiteCantSendARequest(t *testing.T) {
 }
 
 func TestAFormIsBounded(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{})
 	b := browse(t, s)
 	proof := csrf(t, b.get("/a/ann/figures").body)
@@ -351,6 +361,7 @@ func TestAFormIsBounded(t *testing.T) {
 }
 
 func TestTheAddressOfAClient(t *testing.T) {
+	t.Parallel()
 	direct := preparing(t, Options{Users: people(t)})
 	proxied := preparing(t, Options{Users: people(t), PublicURL: "https://mail.example.org"})
 	for name, c := range map[string]struct {
@@ -377,6 +388,7 @@ func TestTheAddressOfAClient(t *testing.T) {
 }
 
 func TestWhatBrowsersReachByHTTPSHasStricterCookies(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: people(t), PublicURL: "https://mail.example.org"})
 	if s.URL() != "https://mail.example.org/" {
 		t.Errorf("it is at %s", s.URL())
@@ -400,6 +412,7 @@ func TestWhatBrowsersReachByHTTPSHasStricterCookies(t *testing.T) {
 }
 
 func TestListenRefusesWhatIsNotSafe(t *testing.T) {
+	t.Parallel()
 	good := people(t)[:1]
 	for name, c := range map[string]struct {
 		o    Options
@@ -437,6 +450,7 @@ func TestListenRefusesWhatIsNotSafe(t *testing.T) {
 }
 
 func TestSpansOfTime(t *testing.T) {
+	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		12 * time.Hour: "12 hours", time.Hour: "1 hour", 90 * time.Minute: "90 minutes", time.Minute: "1 minute", 61 * time.Second: "61 seconds", time.Second: "1 second",
 	} {

@@ -239,6 +239,7 @@ func (b *browser) leave(everywhere string) answer {
 }
 
 func TestSigningInLeadsToThePageThatWasAskedFor(t *testing.T) {
+	t.Parallel()
 	s := serving(t, Options{Users: []User{{Name: "ann", PasswordHash: quickHash(t, "correct horse"), Accounts: []string{"ann"}}}})
 	b := browse(t, s)
 	const want = "/login?next=%2Fa%2Fann%2Fmessages%3Fq%3Dx"

@@ -32,6 +32,7 @@ func again(t *testing.T, s *Server, o Options) *Server {
 
 // TestABrowserStaysSignedInOverARestart also sends the form of a page that was open.
 func TestABrowserStaysSignedInOverARestart(t *testing.T) {
+	t.Parallel()
 	for name, users := range map[string][]User{"by a link": nil, "by a password": people(t)} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Users: users, SessionFile: filepath.Join(t.TempDir(), "state", "sessions.json")}
@@ -65,6 +66,7 @@ func TestABrowserStaysSignedInOverARestart(t *testing.T) {
 // Another password or token, no such user any more, passwords instead of links, or a shorter
 // life of sessions end what began before.
 func TestASessionDoesNotOutliveWhatItBeganWith(t *testing.T) {
+	t.Parallel()
 	ann := func(u User) []User { u.Name, u.Accounts = "ann", []string{"ann"}; return []User{u} }
 	hash, other := quickHash(t, "correct horse"), quickHash(t, "correct horse")
 	first := User{PasswordHash: hash, Token: "ann's token, which is long"}
@@ -120,6 +122,7 @@ func TestASessionDoesNotOutliveWhatItBeganWith(t *testing.T) {
 
 // Somebody reads a copy of the file, from a backup.
 func TestTheFileOfSessionsSignsNobodyIn(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "state", "sessions.json")
 	s := serving(t, Options{Users: people(t), SessionFile: file})
 	b := browse(t, s)
@@ -164,6 +167,7 @@ func TestTheFileOfSessionsSignsNobodyIn(t *testing.T) {
 }
 
 func TestTheFileOfSessionsIsNotWrittenForEveryRequest(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	file := filepath.Join(t.TempDir(), "sessions.json")
 	st := openSessionStore(file, slog.New(slog.DiscardHandler), func() time.Time { return now })

@@ -53,6 +53,7 @@ func shadowed() filter.Options {
 }
 
 func TestOnAPhoneTheFirstMessageIsOnTheFirstScreen(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]filter.Options{"marking": homeOptions(), "in shadow": shadowed()} {
 		t.Run(name, func(t *testing.T) {
 			h, b := looked(t, o, testkit.Phone)
@@ -79,6 +80,7 @@ func TestOnAPhoneTheFirstMessageIsOnTheFirstScreen(t *testing.T) {
 
 // What somebody typed and pressed is not lost with the daemon, and can be sent once it is back.
 func TestAFormOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts Chromium")
 	}
@@ -115,6 +117,7 @@ func TestAFormOutlivesTheDaemon(t *testing.T) {
 }
 
 func TestCountersMoveWithTheList(t *testing.T) {
+	t.Parallel()
 	h, b := looked(t, homeOptions(), testkit.Light)
 	counts := func() desk.Messages {
 		list, err := desk.GetMessages.Do(t.Context(), h.daemon, "nora", desk.MessagesRequest{Most: 1})
@@ -151,6 +154,7 @@ func TestCountersMoveWithTheList(t *testing.T) {
 }
 
 func TestTheKeyboardAndTheViewStayWhereTheyWere(t *testing.T) {
+	t.Parallel()
 	h, b := looked(t, homeOptions(), testkit.Light)
 	b.Open(h.base + "/a/nora/messages")
 	const focused = `(document.activeElement.closest('li')?.id + ' ' + document.activeElement.value)`
@@ -211,6 +215,7 @@ func TestTheKeyboardAndTheViewStayWhereTheyWere(t *testing.T) {
 }
 
 func TestHowItLearnsIsFolded(t *testing.T) {
+	t.Parallel()
 	h, b := looked(t, homeOptions(), testkit.Light)
 	b.Open(h.base + "/a/nora/")
 	picture(t, b, "overview")
@@ -235,6 +240,7 @@ func TestHowItLearnsIsFolded(t *testing.T) {
 
 // Silence is no riddle: the overview has what it asks and what it would have marked.
 func TestInShadowTheOverviewAsksFirstAndShowsWhatItWouldHaveMarked(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, shadowed())
 	h.live(demo.NewPlan(3, homeStart, 60, 7*24*time.Hour).Live[:60])
 	list, err := desk.GetMessages.Do(t.Context(), h.daemon, "nora", desk.MessagesRequest{Outcome: "important", Most: 5})
@@ -262,6 +268,7 @@ func TestInShadowTheOverviewAsksFirstAndShowsWhatItWouldHaveMarked(t *testing.T)
 }
 
 func TestAMarkIsUndoneInItsLine(t *testing.T) {
+	t.Parallel()
 	h := newHome(t, homeOptions())
 	h.live(demo.NewPlan(3, homeStart, 60, 7*24*time.Hour).Live[:60])
 	list, err := desk.GetMessages.Do(t.Context(), h.daemon, "nora", desk.MessagesRequest{Outcome: "important"})

@@ -18,6 +18,7 @@ func marking() desk.AccountStatus {
 func period(c desk.TrendCounts) desk.Trend { return desk.Trend{Sum: desk.TrendPeriod{TrendCounts: c}} }
 
 func TestTheVerdictSaysWhatTheFiguresSupport(t *testing.T) {
+	t.Parallel()
 	good := desk.TrendCounts{Decided: 868, Marked: 91, Kept: 85, TakenOff: 6, Judged: 400, Found: 85, Missed: 4, FalseAlarms: 6, Wrong: 10, SimpleRule: 37}
 	with := func(change func(*desk.TrendCounts)) desk.TrendCounts { c := good; change(&c); return c }
 	for name, tt := range map[string]struct {
@@ -60,6 +61,7 @@ func TestTheVerdictSaysWhatTheFiguresSupport(t *testing.T) {
 
 // To undo a mark is no judgement of the message. What was left on is what was kept of the others.
 func TestAnUndoneMarkIsNeitherKeptNorTakenOff(t *testing.T) {
+	t.Parallel()
 	counts := desk.TrendCounts{Decided: 300, Marked: 20, Kept: 10, Undone: 10, Judged: 200, Found: 20, SimpleRule: 30}
 	one := 1.0 // as desk.GetTrend has it
 	st, trend := marking(), &desk.Trend{KeptShare: &one, Sum: desk.TrendPeriod{TrendCounts: counts}}
@@ -89,6 +91,7 @@ func TestAnUndoneMarkIsNeitherKeptNorTakenOff(t *testing.T) {
 }
 
 func TestTheVerdictTellsWhyThereAreNoMarks(t *testing.T) {
+	t.Parallel()
 	since := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	for want, change := range map[string]func(*desk.AccountStatus){
 		"Paused: ":                        func(s *desk.AccountStatus) { s.Paused, s.PausedSince = true, &since },
@@ -107,6 +110,7 @@ func TestTheVerdictTellsWhyThereAreNoMarks(t *testing.T) {
 }
 
 func TestTimesAreThoseOfTheOwnersDays(t *testing.T) {
+	t.Parallel()
 	zone, err := time.LoadLocation("America/New_York")
 	if err != nil {
 		t.Fatal(err)

@@ -138,6 +138,7 @@ func (h *home) lessons() (important, ordinary uint64) {
 // TestOneLetterADayOnDovecot writes a letter over a server that does not answer, with the
 // process gone in the middle, and reads what the owner finds.
 func TestOneLetterADayOnDovecot(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	p := testkit.StartProxy(t, d.Addr)
 	h := &home{t: t, dir: t.TempDir(), addr: p.Addr, imap: d, owner: d.Owner(t)}

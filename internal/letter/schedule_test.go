@@ -13,6 +13,7 @@ import (
 )
 
 func TestALetterIsDueOnceADayOrAWeekByTheOwnersClock(t *testing.T) {
+	t.Parallel()
 	zurich, err := time.LoadLocation("Europe/Zurich")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +46,7 @@ func TestALetterIsDueOnceADayOrAWeekByTheOwnersClock(t *testing.T) {
 }
 
 func TestTheTextOfALetterIsBoundedAndNamesWhatIsKnown(t *testing.T) {
+	t.Parallel()
 	c := &content{from: time.Date(2026, 3, 1, 7, 0, 0, 0, time.UTC), to: time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC), silence: 1}
 	if !c.empty() {
 		t.Error("lessons from silence alone are worth a letter")
@@ -80,6 +82,7 @@ func TestTheTextOfALetterIsBoundedAndNamesWhatIsKnown(t *testing.T) {
 }
 
 func TestALetterSaysWhatWouldHaveBeenMarkedWhileNothingIs(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC)
 	c := &content{from: at, to: at, shadow: "not yet: learnt 1 of 5 important", marked: []desk.MessageSummary{{Message: "k", From: "a@example.org", Subject: []string{"some", "words"}}}}
 	w := &writing{Account: Account{Name: "me", Zone: time.UTC}}
@@ -92,6 +95,7 @@ func TestALetterSaysWhatWouldHaveBeenMarkedWhileNothingIs(t *testing.T) {
 }
 
 func TestALetterThatAsksNamesItsMessageAndBothAnswers(t *testing.T) {
+	t.Parallel()
 	arrived := time.Date(2026, 3, 2, 7, 5, 0, 0, time.UTC)
 	w := &writing{Account: Account{Name: "me", Zone: time.UTC}}
 	subject, text := w.asks(&desk.MessageSummary{Message: "k", Arrived: &arrived}, map[string]desk.Heading{"k": {From: "Ann\r\nBcc: x", Subject: "Lunch?", MessageID: "a@x"}})
@@ -122,6 +126,7 @@ func (n *nobody) Account(context.Context, string) (desk.Account, error) {
 }
 
 func TestAWriterLooksAgainEverLaterAfterAFailureAndEnds(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	now := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 	h := &nobody{asked: make(chan time.Time), now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }}

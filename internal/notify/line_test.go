@@ -95,6 +95,7 @@ func (b *bench) want(texts ...string) {
 }
 
 func TestAMessageIsToldOnceAMomentAfterItIsMarked(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.mark(1, "Théo")
 	if again := b.settle(); !again.Equal(b.now.Add(gather)) {
@@ -115,6 +116,7 @@ func TestAMessageIsToldOnceAMomentAfterItIsMarked(t *testing.T) {
 }
 
 func TestUpToThreeMessagesAreToldOneByOneAndMoreTogether(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	for i := range 3 {
 		b.mark(i, fmt.Sprint("Sender ", i))
@@ -137,6 +139,7 @@ func TestUpToThreeMessagesAreToldOneByOneAndMoreTogether(t *testing.T) {
 }
 
 func TestNamesSubjectsAndReasonsAreToldAsConfigured(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		sender, subject bool
 		want            Notification
@@ -172,6 +175,7 @@ func TestNamesSubjectsAndReasonsAreToldAsConfigured(t *testing.T) {
 }
 
 func TestQuietHoursHoldBackAndSumUp(t *testing.T) {
+	t.Parallel()
 	zurich, err := time.LoadLocation("Europe/Zurich")
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +239,7 @@ func TestQuietHoursHoldBackAndSumUp(t *testing.T) {
 }
 
 func TestNoMoreThanPerDayAreToldInTheOwnersDay(t *testing.T) {
+	t.Parallel()
 	tokyo := time.FixedZone("UTC+9", 9*3600)
 	b := newBench(t, func(to *Target) { to.PerDay, to.Zone = 2, tokyo })
 	b.at(2, 23, 0)
@@ -255,6 +260,7 @@ func TestNoMoreThanPerDayAreToldInTheOwnersDay(t *testing.T) {
 }
 
 func TestAFailureIsTriedAgainEverLaterAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(to *Target) { to.PerDay = 1 })
 	b.fail = errors.New("no network")
 	b.mark(1, "Ann")
@@ -290,6 +296,7 @@ func TestAFailureIsTriedAgainEverLaterAndLosesNothing(t *testing.T) {
 }
 
 func TestARestartTellsWhatWaitsAndNothingTwice(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(to *Target) { to.QuietFrom, to.QuietTo, to.Subject = 22*time.Hour, 7*time.Hour, true })
 	b.mark(1, "Ann")
 	b.now = b.now.Add(gather)
@@ -346,6 +353,7 @@ func TestARestartTellsWhatWaitsAndNothingTwice(t *testing.T) {
 }
 
 func TestQueuesAreBounded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(to *Target) { to.QuietFrom, to.QuietTo = 8*time.Hour, 10*time.Hour })
 	b.l.path = filepath.Join(b.dir, "not", "written", "each", "time") // 1,000 files are slow
 	if err := os.WriteFile(filepath.Join(b.dir, "not"), nil, 0o600); err != nil {
@@ -386,6 +394,7 @@ func TestQueuesAreBounded(t *testing.T) {
 }
 
 func TestADamagedFileIsSetAside(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"{", `{"version": 2}`} {
 		b := newBench(t, nil)
 		b.mark(1, "Ann")
@@ -411,6 +420,7 @@ func TestADamagedFileIsSetAside(t *testing.T) {
 }
 
 func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.mark(1, "Ann")
 	b.now = b.now.Add(-24 * time.Hour)
@@ -419,6 +429,7 @@ func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
 }
 
 func TestNothingOfTheMailIsLogged(t *testing.T) {
+	t.Parallel()
 	var log strings.Builder
 	b := newBench(t, func(to *Target) { to.Subject = true })
 	b.l.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))

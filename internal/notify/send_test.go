@@ -59,6 +59,7 @@ func sample() *Notification {
 }
 
 func TestAWebhookIsPostedJSON(t *testing.T) {
+	t.Parallel()
 	server, all := startReceiver(t, fine)
 	to := &Target{Webhook: server.URL + "/hook", Token: func(context.Context) (string, error) { return "tk_1", nil }}
 	if err := send(t.Context(), to, sample()); err != nil {
@@ -72,6 +73,7 @@ func TestAWebhookIsPostedJSON(t *testing.T) {
 }
 
 func TestNtfyIsPublishedTo(t *testing.T) {
+	t.Parallel()
 	server, all := startReceiver(t, fine)
 	if err := send(t.Context(), &Target{Ntfy: server.URL + "/my-topic", Priority: 4}, sample()); err != nil {
 		t.Fatal(err)
@@ -84,6 +86,7 @@ func TestNtfyIsPublishedTo(t *testing.T) {
 }
 
 func TestErrorsNameTheHostAndNoSecret(t *testing.T) {
+	t.Parallel()
 	const secret = "tk_secret"
 	token := func(context.Context) (string, error) { return secret, nil }
 	for _, code := range []int{http.StatusFound, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError} {
@@ -115,6 +118,7 @@ func TestErrorsNameTheHostAndNoSecret(t *testing.T) {
 }
 
 func TestACommandReadsJSONAndIsBoundInTime(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	script := filepath.Join(dir, "tell")
@@ -153,6 +157,7 @@ func TestACommandReadsJSONAndIsBoundInTime(t *testing.T) {
 // TestANotifierTellsOverItsWholeLife plays a server that refuses at first, a stop, and a
 // second start, with goroutines and the machine's clock hurried by a test's After.
 func TestANotifierTellsOverItsWholeLife(t *testing.T) {
+	t.Parallel()
 	server, all := startReceiver(t, func(n int) int {
 		if n == 1 {
 			return http.StatusServiceUnavailable

@@ -123,6 +123,7 @@ func place(addr, mode string) string {
 }
 
 func TestEverythingIsWellOnDovecot(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		mode string
 		o    testkit.DovecotOptions
@@ -175,6 +176,7 @@ func allFlags(t *testing.T, owner *testkit.Owner, mailbox string) string {
 }
 
 func TestWhatIsWrongOnDovecotIsFound(t *testing.T) {
+	t.Parallel()
 	secure := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
 	upgrade := testkit.StartDovecot(t, testkit.DovecotOptions{StartTLS: true})
 	plain := testkit.StartDovecot(t, testkit.DovecotOptions{})
@@ -269,6 +271,7 @@ func later(c *tls.Config) *tls.Config {
 // TestAServerWithoutKeywords: INBOX is shared read-only, as by an ACL that lets
 // the owner change \Seen and nothing else.
 func TestAServerWithoutKeywords(t *testing.T) {
+	t.Parallel()
 	rules, err := os.MkdirTemp("", "acl") //nolint:usetesting // Dovecot must be able to enter it
 	if err != nil {
 		t.Fatal(err)
@@ -298,6 +301,7 @@ func TestAServerWithoutKeywords(t *testing.T) {
 // TestCopiesAreChecked: where they go, and whether they could be taken back. Without marks
 // beside them, none is tried.
 func TestCopiesAreChecked(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	d.Owner(t).Append("INBOX", testkit.NewMail(1).Next().Raw, time.Now())
 	copies := checked{account: "mark = []\nmark_copy = 'Important'", imap: place(d.Addr, "none"), secret: d.Password}
@@ -320,6 +324,7 @@ func TestCopiesAreChecked(t *testing.T) {
 }
 
 func TestAMuteServerIsGivenUp(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"CAPABILITY", "AUTHENTICATE", "LIST", "SELECT", "UID SEARCH", "UID FETCH", "UID STORE"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
@@ -352,6 +357,7 @@ func TestAMuteServerIsGivenUp(t *testing.T) {
 }
 
 func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
+	t.Parallel()
 	f := testkit.StartFake(t, nil)
 	base := checked{imap: place(f.Addr, "none"), secret: "secret"}
 	in := func(t *testing.T) (checked, string) {
@@ -425,6 +431,7 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 }
 
 func TestWhoCanReadAFile(t *testing.T) {
+	t.Parallel()
 	open, err := os.MkdirTemp("", "open") //nolint:usetesting // everybody can enter what is above it
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ func read(t *testing.T, path string) string {
 }
 
 func TestFilesAreWrittenWholeForTheirOwnerOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
 	one, two := filepath.Join(dir, "password"), filepath.Join(dir, "hinged.toml")
 	files := []File{{one, []byte("tulip\n"), 0o600}, {two, []byte("a = 1\n"), 0o640}}
@@ -57,6 +58,7 @@ func TestFilesAreWrittenWholeForTheirOwnerOrNotAtAll(t *testing.T) {
 }
 
 func TestAFileForEverybodyCanBeReached(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
 	if err := Write(false, File{filepath.Join(dir, "secret"), nil, 0o600}, File{filepath.Join(dir, "open"), nil, 0o644}); err != nil {
 		t.Fatal(err)
@@ -67,6 +69,7 @@ func TestAFileForEverybodyCanBeReached(t *testing.T) {
 }
 
 func TestTimeZoneHasItsIANAName(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	zone := filepath.Join(dir, "zoneinfo", "Europe", "Zurich")
 	if err := os.MkdirAll(filepath.Dir(zone), 0o755); err != nil {
@@ -97,6 +100,7 @@ func TestTimeZoneHasItsIANAName(t *testing.T) {
 }
 
 func TestAccountNamesAreValid(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"ann@example.org": "ann", "Ann.Lee+x@example.org": "ann.lee-x", "émile@example.org": "mile", "__@example.org": "me", "@": "me",
 	} {

@@ -43,6 +43,7 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 }
 
 func TestServerIsFoundWhereItShouldBe(t *testing.T) {
+	t.Parallel()
 	secure := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
 	upgrade := testkit.StartDovecot(t, testkit.DovecotOptions{StartTLS: true})
 	plain := testkit.StartDovecot(t, testkit.DovecotOptions{})
@@ -129,6 +130,7 @@ func TestServerIsFoundWhereItShouldBe(t *testing.T) {
 }
 
 func TestNoServerTellsWhatWasTriedAndNeverGoesIntoTheClear(t *testing.T) {
+	t.Parallel()
 	plain := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	n := &network{there: map[string]string{"imap.example.org:143": plain.Addr, "imap.example.org:993": plain.Addr}}
 	f := Finder{Resolver: names{"imaps example.org": {{Target: "imap.elsewhere.example", Port: 993}}}, Dial: n.dial}
@@ -154,6 +156,7 @@ func TestNoServerTellsWhatWasTriedAndNeverGoesIntoTheClear(t *testing.T) {
 }
 
 func TestFindEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	mute := testkit.StartFake(t, func(f *testkit.Fake) {
@@ -173,6 +176,7 @@ func wanted(d *testkit.Dovecot) Wanted {
 }
 
 func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	mail := testkit.NewMail(1)
@@ -218,6 +222,7 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 // TestTheServerThatVouchesIsFound has mailboxes in which a server wrote its results into
 // just enough messages, and into one too few.
 func TestTheServerThatVouchesIsFound(t *testing.T) {
+	t.Parallel()
 	const own = "Authentication-Results: MX.example.org (a; comment) 1;\r\n\tdkim=pass header.d=example.net\r\n"
 	const forged = "Authentication-Results: mx.example.com; dmarc=pass header.from=example.net\r\n"
 	for _, c := range []struct {
@@ -259,6 +264,7 @@ func TestTheServerThatVouchesIsFound(t *testing.T) {
 }
 
 func TestTheNameBeforeTheAtIsTriedAndAWrongPasswordIsSaid(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{"owner"}})
 	var asked []string
 	f := Finder{Retry: func(refused error, name string) bool {
@@ -289,6 +295,7 @@ func TestTheNameBeforeTheAtIsTriedAndAWrongPasswordIsSaid(t *testing.T) {
 }
 
 func TestACertificateThatIsNotAcceptedIsExplainedFirst(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
 	other := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})
 	n := &network{there: map[string]string{"here.example:993": d.Addr}}

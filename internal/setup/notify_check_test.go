@@ -10,6 +10,7 @@ import (
 )
 
 func TestTheMailboxOfTheDigestMailIsChecked(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	d.Owner(t).Create("Notes")
 	for mailbox, want := range map[string]string{

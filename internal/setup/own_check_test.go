@@ -17,6 +17,7 @@ import (
 
 // TestOwnCertificateIsChecked shows a Dovecot that wants a certificate several.
 func TestOwnCertificateIsChecked(t *testing.T) {
+	t.Parallel()
 	authority, other := testkit.NewAuthority(t, "our authority"), testkit.NewAuthority(t, "another authority")
 	dir := t.TempDir()
 	trusted := filepath.Join(dir, "authority.pem")

@@ -42,6 +42,7 @@ func written(t *testing.T, p Plan) (*config.Config, []File) {
 }
 
 func TestAPlanIsAConfigurationAndAPasswordBesideIt(t *testing.T) {
+	t.Parallel()
 	p := plan(t)
 	p.Secret = "tulip"
 	p.Found.AuthServID = "mx.example.org"
@@ -62,6 +63,7 @@ func TestAPlanIsAConfigurationAndAPasswordBesideIt(t *testing.T) {
 }
 
 func TestAPlanForAServiceHasAConfigurationThatItCanRead(t *testing.T) {
+	t.Parallel()
 	p := plan(t)
 	p.Secret, p.Where = "tulip", config.Password{Credential: "imap-password"}
 	p.StateDir = "/var/lib/hinged"
@@ -78,6 +80,7 @@ func TestAPlanForAServiceHasAConfigurationThatItCanRead(t *testing.T) {
 }
 
 func TestAPlanKeepsWhatTheOwnerChose(t *testing.T) {
+	t.Parallel()
 	p := plan(t)
 	p.Name, p.Marks, p.Where = "mine", []string{`\Flagged`, "$x"}, config.Password{Env: "SECRET"}
 	c, files := written(t, p)

@@ -12,6 +12,7 @@ import (
 // TestThePageOfMailProgramsSaysWhatTheProgramKnows compares every row of the tables in
 // docs/mail-programs.md with programs.
 func TestThePageOfMailProgramsSaysWhatTheProgramKnows(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/mail-programs.md")
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +41,7 @@ func TestThePageOfMailProgramsSaysWhatTheProgramKnows(t *testing.T) {
 }
 
 func TestEveryProgramShowsTheMarkThatIsSetForIt(t *testing.T) {
+	t.Parallel()
 	names := map[string]string{}
 	for i := range programs {
 		p := &programs[i]

@@ -25,6 +25,7 @@ import (
 // is well, since the positions can be seen with less. Only a real broker makes that
 // difference as Kafka does.
 func TestRightsOnARealKafka(t *testing.T) {
+	t.Parallel()
 	k := testkit.StartKafka(t, testkit.KafkaOptions{Authorizer: true})
 	good(t, k.Addrs())
 	s := streamCase{brokers: k.LoginAddrs(), password: testkit.KafkaPassword, more: "sasl = 'scram-sha-256'\nusername = '" + testkit.KafkaUser + "'\npassword_file = 'password'"}
@@ -110,6 +111,7 @@ func cut(t *testing.T, brokers []string, first int64) {
 // Issue 16, fault 8: records that are gone before they were decided were a warning, and
 // the exit code 0.
 func TestAPositionOutsideOfTheLogIsAFailure(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	good(t, brokers)
 	produced(t, brokers, "hinged.input", 10)
@@ -156,6 +158,7 @@ func at(p store.Partition, next int64, partitions int32) func(t *testing.T, path
 // Issue 16, fault 8: who had added partitions to the input was told to make another
 // topic for snapshots, and would have lost what was learnt.
 func TestPartitionsThatWereAddedAreNoReasonForAnotherTopicOfSnapshots(t *testing.T) {
+	t.Parallel()
 	const added = `.* Fix: Kafka can't take partitions away: docs/kafka-operation.md, “How many partitions”`
 	d := config.DefaultKafka().Topics
 	more := func(t *testing.T, snapshots int) []string {

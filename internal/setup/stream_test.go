@@ -168,6 +168,7 @@ func good(t *testing.T, brokers []string, except ...string) {
 }
 
 func TestAllIsWellWithKafka(t *testing.T) {
+	t.Parallel()
 	brokers := cluster(t)
 	good(t, brokers)
 	s := streamCase{brokers: brokers}
@@ -204,6 +205,7 @@ func TestAllIsWellWithKafka(t *testing.T) {
 }
 
 func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		topics func(t *testing.T, brokers []string)
@@ -272,6 +274,7 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 }
 
 func TestTheWayToKafkaIsBarred(t *testing.T) {
+	t.Parallel()
 	const gone = "127.0.0.1:1"
 	t.Run("nobody listens", func(t *testing.T) {
 		streamCase{brokers: []string{gone}}.finds(t, false, `FAIL  kafka: connect: no broker can be reached: .*refused\. Fix: correct brokers`)
@@ -328,6 +331,7 @@ func certificate(t *testing.T) (pair tls.Certificate, text string) {
 }
 
 func TestRightsOnKafka(t *testing.T) {
+	t.Parallel()
 	allow := func(of kmsg.ACLResourceType, name string, operation kmsg.ACLOperation) kfake.ACL {
 		return kfake.ACL{Resource: of, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: operation, Allow: true}
 	}

@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheMarksFitWhatWasFound(t *testing.T) {
+	t.Parallel()
 	flags := []string{`\answered`, `\deleted`, `\draft`, `\flagged`, `\seen`}
 	use := func(name string, n int) imap.KeywordUse { return imap.KeywordUse{Name: name, Messages: n} }
 	for _, tt := range []struct {
@@ -61,6 +62,7 @@ func TestTheMarksFitWhatWasFound(t *testing.T) {
 
 // TestTheMarkIsSeenWhereMailIsRead gives every answer to the question where mail is read.
 func TestTheMarkIsSeenWhereMailIsRead(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ reads, marks string }{
 		{"phone, Thunderbird", `\Flagged $label1`},
 		{"thunderbird,phone", `$label1 \Flagged`},
@@ -107,6 +109,7 @@ func TestTheMarkIsSeenWhereMailIsRead(t *testing.T) {
 }
 
 func TestAProgramIsKnownByWhatItWroteInSentMail(t *testing.T) {
+	t.Parallel()
 	for value, want := range map[string]string{
 		"Mozilla/5.0 (X11; Linux x86_64; rv:91.0) Gecko/20100101 Thunderbird/91.5": "Thunderbird",
 		"Mozilla Thunderbird":           "Thunderbird",

@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheServerThatVouchesIsChecked(t *testing.T) {
+	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := d.Owner(t)
 	for n := range 10 {

@@ -111,6 +111,7 @@ func TestAPartitionWhoseFileIsDamagedStopsWithoutASnapshot(t *testing.T) {
 
 // While the store is in use, too, one partition is taken over again and nothing else is.
 func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
+	kinds := testkit.Rounds(t, 5, 2)
 	truncate := func(size int64) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			t.Helper()
@@ -119,14 +120,17 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 			}
 		}
 	}
-	for name, damage := range map[string]func(*testing.T, string){
-		"garbled":                     garble,
-		"all but the header missing":  truncate(8 << 10),
-		"half of the header missing":  truncate(4 << 10),
-		"nothing left of it":          truncate(0),
-		"damaged, and deleted before": func(t *testing.T, path string) { garble(t, unlinked(t, path)) },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, kind := range []struct {
+		name   string
+		damage func(*testing.T, string)
+	}{
+		{"garbled", garble},
+		{"damaged, and deleted before", func(t *testing.T, path string) { garble(t, unlinked(t, path)) }},
+		{"all but the header missing", truncate(8 << 10)},
+		{"half of the header missing", truncate(4 << 10)},
+		{"nothing left of it", truncate(0)},
+	}[:kinds] {
+		t.Run(kind.name, func(t *testing.T) {
 			c, all := newCluster(3), newCluster(3)
 			fillTwo(c, all, 75, 9, 200)
 			p := newProcess(t, c)
@@ -156,7 +160,7 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 			}
 			armed.Store(true)
 			file := fileOf(t, p, 1)
-			damage(t, file)
+			kind.damage(t, file)
 			fillTwo(c, all, 76, 12, 60)
 			want, twin := undisturbed(t, all)
 			eventually(t, func() error {
@@ -171,7 +175,7 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 			sameRecords(t, testTopics.Decisions, c.all(testTopics.Decisions), twin.all(testTopics.Decisions))
 			s := p.engine.Status()
 			aside := file + ".damaged-1"
-			if strings.Contains(name, "deleted") {
+			if strings.Contains(kind.name, "deleted") {
 				aside = ""
 			} else if _, err := os.Stat(aside); err != nil {
 				t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -28,6 +29,7 @@ func grow(r *rand.Rand, st *store.State) store.Batch {
 // A full disk costs nothing but time: the commit says so, can be repeated, and
 // what is in the file stays readable.
 func TestFullFileGivesErrNoSpaceAndCommitsCanBeRepeated(t *testing.T) {
+	testkit.Computes(t)
 	path := storetest.TempStore(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	small := Options{NoSync: true, CheckpointEvery: 4, JournalCap: 8, Hooks: Hooks{MaxSize: 1 << 20}}
@@ -84,6 +86,7 @@ func loadDigest(t testing.TB, s *Store) (digest string, journal uint64) {
 // A saved state of an account of a partition is in short runs of pages, for which a file with
 // scattered free pages has room.
 func TestSavedStatesOfAPartitionTakeShortRunsOfPages(t *testing.T) {
+	testkit.Computes(t)
 	s := openTest(t, storetest.TempStore(t), Options{NoSync: true, CheckpointEvery: 4})
 	of := store.Partition{Topic: "in"}
 	if err := s.BeginPartition(of, store.LogPosition{Partitions: 1}); err != nil {
