@@ -59,7 +59,7 @@ one wrong mark in five. --past says how many messages are the past, and --judge
 how many are judged after it.
 
 With --ask 3, the owner labels three messages at the end of each day: those that
-teach most, as "hinged ask" lists them. With --heard 0.25, only every fourth
+teach most, as "hinged learn" lists them. With --heard 0.25, only every fourth
 answer of the owner teaches, as if hinged didn't see the others; the messages
 still count as answered.
 

@@ -54,7 +54,7 @@ func explanationHead(ex desk.Explanation) []string {
 		head = append(head, ex.Mattered)
 	}
 	head = append(head, reasonLines(ex.For, ex.Against, ex.OutcomeNow == "ordinary")...)
-	if others := othersWords(ex.Message, ex.Others); others != "" {
+	if others := desk.OthersWords(ex.Message, ex.Others); others != "" {
 		head = append(head, others)
 	}
 	if ex.Rule != "" {
@@ -76,23 +76,6 @@ func explanationHead(ex desk.Explanation) []string {
 		}
 	}
 	return head
-}
-
-// othersWords says that the message with a key is one of several with a Message-ID; "" if
-// it is the only one.
-func othersWords(key string, others []string) string {
-	if len(others) == 0 {
-		return ""
-	}
-	const digits, most = 12, 2
-	var names []string
-	for _, other := range others[:min(len(others), most)] {
-		names = append(names, other[:digits])
-	}
-	if more := len(others) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return fmt.Sprintf("%s: one of %d with this Message-ID; others: %s", key[:digits], len(others)+1, strings.Join(names, ", "))
 }
 
 // marks are the signs of the first and the second set of parts without which the

@@ -43,7 +43,7 @@ func sum(a *desk.AccountStatus) summed {
 	case len(a.Warnings) > 0:
 		return summed{inTrouble, stateOf(a), a.Warnings[0]}
 	case a.InShadow && a.Decided > 0:
-		return summed{inShadow, stateOf(a), "answers: `hinged ask -a " + a.Account + "`"}
+		return summed{inShadow, stateOf(a), "answers: `hinged learn -a " + a.Account + "`"}
 	case a.InShadow:
 		return summed{inShadow, stateOf(a), ""}
 	}

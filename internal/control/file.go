@@ -19,7 +19,7 @@ const streamPatience = time.Minute
 // is told as every other is; after it the answer breaks off. It also does when the
 // server is about to stop, so that a copy does not keep the daemon from ending.
 func file(c desk.Copy) route {
-	return route{name: c.Name, method: http.MethodGet, serve: func(s *Server) http.HandlerFunc {
+	return route{name: c.Name, serve: func(s *Server) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			out := &sending{w: w, deadline: http.NewResponseController(w), stopping: s.stopping}
 			// A write that is waiting fails at once. A connection that is gone needs no deadline.

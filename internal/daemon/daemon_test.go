@@ -211,7 +211,7 @@ func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer off.Close()
-	v, err := do(context.Background(), off, desk.Verify, "", desk.None{})
+	v, err := do(context.Background(), off, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || !v.OK {
 		t.Fatalf("after the drain: %+v, %v", v, err)
 	}
@@ -297,7 +297,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 		out = append(out, fmt.Sprint(errors.Is(err, desk.ErrNoMessage), err))
 		_, err = do(ctx, b, desk.Explain, "you", desk.ExplainRequest{Message: desk.Message{Name: "<m12@x>"}})
 		out = append(out, fmt.Sprint(errors.Is(err, desk.ErrNoAccount), err))
-		v, err := do(ctx, b, desk.Verify, "", desk.None{})
+		v, err := do(ctx, b, desk.Verify, "", desk.VerifyRequest{})
 		out = append(out, fmt.Sprint(v.OK, v.Problems, err))
 		return strings.Join(out, "\n")
 	}

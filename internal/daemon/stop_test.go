@@ -20,7 +20,7 @@ import (
 func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 	for what, ask := range map[string]func(*control.At) (said string){
 		"compact": func(c *control.At) string {
-			_, err := control.Ask(context.Background(), c, desk.Compact, "", desk.None{})
+			_, err := control.Ask(context.Background(), c, desk.Verify, "", desk.VerifyRequest{Compact: true})
 			if err == nil {
 				return "it is compact"
 			}

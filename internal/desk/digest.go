@@ -10,16 +10,18 @@ import (
 )
 
 // GetDigests gives the digests of all accounts.
-var GetDigests = looking("digests", func(ctx context.Context, h Host) ([]Digest, error) {
+var GetDigests = offer(Verb[None, []Digest]{Name: "digests", Slow: true, do: getDigests})
+
+func getDigests(ctx context.Context, h Host, _ string, _ None) ([]Digest, error) {
 	out := []Digest{}
 	err := h.Each(ctx, func(d *Desk) error {
 		out = append(out, digestOf(d.Account, d.Filter))
 		return nil
 	})
 	return out, err
-})
+}
 
-// Digest is what `hinged digest` prints for one account.
+// Digest is what `hinged verify` prints for one account.
 type Digest struct {
 	Account string `json:"account"` // name of the account
 	Model   string `json:"model"`   // digest of the weights, in hexadecimal

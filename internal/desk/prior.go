@@ -10,7 +10,7 @@ import (
 )
 
 // GetPrior returns what the accounts together would give a new one to begin with.
-var GetPrior = looking("prior", func(ctx context.Context, h Host) (Prior, error) {
+var GetPrior = offer(Verb[None, Prior]{Name: "prior", Slow: true, do: func(ctx context.Context, h Host, _ string, _ None) (Prior, error) {
 	out := Prior{Weights: []PriorWeight{}}
 	var mean prior.Mean
 	err := h.Each(ctx, func(d *Desk) error { out.add(&mean, d.Filter); return nil })
@@ -20,7 +20,7 @@ var GetPrior = looking("prior", func(ctx context.Context, h Host) (Prior, error)
 		}
 	}
 	return out, err
-})
+}})
 
 // Prior is the mean of what all accounts weigh, for features that name nobody. It names
 // no account.

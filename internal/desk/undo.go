@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,10 @@ import (
 
 // UndoMarks takes marks back that hinged set and that still stand, and waits until
 // the server has confirmed that, or for a while.
-var UndoMarks = ofAccount("undo", http.MethodPost, undoMarks)
+var UndoMarks = offer(Verb[UndoMarksRequest, UndoneMarks]{
+	Name: "undo", Text: printUndone, do: ofAccount(undoMarks),
+	API: &API{Summary: "Take back marks that hinged has set"},
+})
 
 // undoPatience is for how long nothing may come of it.
 const undoPatience = time.Minute

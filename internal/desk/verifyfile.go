@@ -11,9 +11,22 @@ import (
 	"path/filepath"
 
 	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/copies"
 )
+
+// Alone checks the file, if one is named; nil: none is.
+func (q VerifyRequest) Alone(ctx context.Context) (any, error) {
+	if q.File == "" {
+		return nil, nil
+	}
+	v, err := VerifyFile(ctx, q.File)
+	if errors.Is(err, store.ErrRunning) {
+		err = fmt.Errorf("%w; to check the store of the running daemon, name no file", err)
+	}
+	return v, err
+}
 
 // VerifyFile checks a file as `hinged verify` does the daemon's store: a store, a backup
 // or an export. A store is checked with the partitions beside it. It changes nothing; what an

@@ -14,7 +14,7 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// ExportedTo is what `hinged export` prints.
+// ExportedTo is what `hinged backup --account` prints.
 type ExportedTo struct {
 	File    string  `json:"file"`    // the path as it was given; - for standard output
 	Bytes   int64   `json:"bytes"`   // size of the file in bytes
@@ -57,7 +57,7 @@ func contents(ctx context.Context, x *Exported) (Account, error) {
 	return Account{Account: a.Name, Model: a.ModelDigest, State: a.StateDigest, Journal: a.Journal, Lessons: a.Lessons}, nil
 }
 
-// ImportedFrom is what `hinged import` prints.
+// ImportedFrom is what `hinged restore --account` prints.
 type ImportedFrom struct {
 	File    string  `json:"file"`            // path of the export as it was given; - for standard input
 	Store   string  `json:"store"`           // path of the store
