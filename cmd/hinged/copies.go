@@ -28,27 +28,7 @@ type backedUp struct {
 	say io.Writer // nil: standard output
 }
 
-var backup = verb{
-	Help: backupHelp, request: backupQuery{}, prints: []any{copies.BackedUp{}},
-	do: func(c *call, q any) (any, error) {
-		done, err := makeBackup(c, q.(*backupQuery))
-		if done.File == copies.Standard {
-			return backedUp{done, c.ErrOrStderr()}, err
-		}
-		return backedUp{done, nil}, err
-	},
-	text: func(w io.Writer, a any) error {
-		done := a.(backedUp)
-		if done.say != nil {
-			w = done.say
-		}
-		_, err := fmt.Fprintf(w, "%s: %d bytes, checked\n%s", done.File, done.Bytes, accountLines(done.Accounts))
-		return err
-	},
-	problem: func(any) error { return nil },
-}
-
-var backupHelp = desk.Help{
+var backup = of(desk.Help{
 	Group: desk.ToKeep,
 	Use:   "backup FILE",
 	Short: "Copy the store, or one account, to a file; the daemon may run",
@@ -72,7 +52,19 @@ puts it back, and "hinged verify FILE" checks it again.`,
   $ hinged backup --account me me.hinged
   me.hinged: 3120934 bytes, checked
     me: model 5d1f0c… state 90ab4e…`,
-}
+}, func(c *call, q *backupQuery) (backedUp, error) {
+	done, err := makeBackup(c, q)
+	if done.File == copies.Standard {
+		return backedUp{done, c.ErrOrStderr()}, err
+	}
+	return backedUp{done, nil}, err
+}, func(w io.Writer, done backedUp) error {
+	if done.say != nil {
+		w = done.say
+	}
+	_, err := fmt.Fprintf(w, "%s: %d bytes, checked\n%s", done.File, done.Bytes, accountLines(done.Accounts))
+	return err
+}, copies.BackedUp{})
 
 func makeBackup(c *call, q *backupQuery) (done copies.BackedUp, err error) {
 	if c.json && q.File == copies.Standard {

@@ -46,27 +46,21 @@ type letterList struct {
 	value []byte
 }
 
-var kafkaLetters = verb{
-	Help: desk.Help{
-		Use:   "dead-letters [ID…]",
-		Short: "List the records from Kafka that could not be used",
-		Long: `List the dead letters of [kafka] by reason, or only those with an ID: the
+var kafkaLetters = of(desk.Help{
+	Use:   "dead-letters [ID…]",
+	Short: "List the records from Kafka that could not be used",
+	Long: `List the dead letters of [kafka] by reason, or only those with an ID: the
 partition and offset of the record, and the first digits of a hash of it. The
 digits are needed only if several letters have the rest.
 
 To have hinged try a record again after you have mended the cause, produce it again
 with its key, its value and its own headers; --raw prints the value.`,
-		Example: `  $ hinged kafka dead-letters
+	Example: `  $ hinged kafka dead-letters
   unknown-message: 2 letters
     3/1207-9f2c1a7b  2026-03-02 08:00  ann@example.org  412 bytes
     5/88-03d1e0aa    2026-03-02 09:30  bob@example.org  97 bytes`,
-		All: true,
-	},
-	request: lettersQuery{}, prints: []any{deadletters.Listing{}},
-	do:      func(c *call, q any) (any, error) { return listLetters(c, q.(*lettersQuery)) },
-	text:    func(w io.Writer, a any) error { return printLetters(w, a.(letterList)) },
-	problem: func(any) error { return nil },
-}
+	All: true,
+}, listLetters, printLetters, deadletters.Listing{})
 
 func listLetters(c *call, q *lettersQuery) (out letterList, err error) {
 	if q.Raw && c.json {

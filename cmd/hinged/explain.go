@@ -45,12 +45,11 @@ type shownExplanation struct {
 // mostWords is how many weights are listed of a word, or each way.
 const mostWords = 20
 
-var explain = verb{
-	Help: desk.Help{
-		Group: desk.ToSee,
-		Use:   "explain [MESSAGE]",
-		Short: "Say which words and facts made a message important or not",
-		Long: `Explain a message's score with the weights as they are now. The first lines say in
+var explain = of(desk.Help{
+	Group: desk.ToSee,
+	Use:   "explain [MESSAGE]",
+	Short: "Say which words and facts made a message important or not",
+	Long: `Explain a message's score with the weights as they are now. The first lines say in
 a few words what speaks for the message and what against it. Then come the parts
 that raise or lower the score, and by how much. The parts add up to the score;
 small ones are summed up by what they are about, and --all shows each. The next
@@ -75,7 +74,7 @@ have the feature, and only if it doesn't look like a code or a number. With name
 false in the configuration, words and addresses have no names. With a kernel, a
 word's weight depends on the rest of the message; --word shows what it weighs by
 itself.`,
-		Example: `  $ hinged explain 'abc123@example.org'
+	Example: `  $ hinged explain 'abc123@example.org'
   important, score +1.274, threshold +0.801
   7 in 10 such messages mattered
   for it: you answered 8 of 9 messages from ann@example.org; only to you
@@ -102,30 +101,24 @@ itself.`,
     -0.038  "invoice" in quoted text
   ann@example.org
     +0.377  from ann@example.org, to you alone`,
-	},
-	request: explainQuery{}, prints: []any{desk.Explanation{}, desk.Words{}},
-	do: func(c *call, q any) (any, error) {
-		e := q.(*explainQuery)
-		if e.Message == "" {
-			return ask(c.Context(), c.config, desk.GetWords, c.account, desk.WordsRequest{Words: e.Words, Most: mostWords})
-		}
-		m, err := messageAt(c.Command, e.Message)
-		if err != nil {
-			return nil, err
-		}
-		ex, err := ask(c.Context(), c.config, desk.Explain, c.account, desk.ExplainRequest{Message: m})
-		return shownExplanation{ex, e.Message, e.All}, err
-	},
-	text: func(w io.Writer, a any) error {
-		if words, ok := a.(desk.Words); ok {
-			return desk.GetWords.Text(w, words)
-		}
-		e := a.(shownExplanation)
-		_, err := io.WriteString(w, explanationText(e.Explanation, e.message, e.all))
-		return err
-	},
-	problem: func(any) error { return nil },
-}
+}, func(c *call, q *explainQuery) (any, error) {
+	if q.Message == "" {
+		return ask(c.Context(), c.config, desk.GetWords, c.account, desk.WordsRequest{Words: q.Words, Most: mostWords})
+	}
+	m, err := messageAt(c.Command, q.Message)
+	if err != nil {
+		return nil, err
+	}
+	ex, err := ask(c.Context(), c.config, desk.Explain, c.account, desk.ExplainRequest{Message: m})
+	return shownExplanation{ex, q.Message, q.All}, err
+}, func(w io.Writer, a any) error {
+	if words, ok := a.(desk.Words); ok {
+		return desk.GetWords.Text(w, words)
+	}
+	e := a.(shownExplanation)
+	_, err := io.WriteString(w, explanationText(e.Explanation, e.message, e.all))
+	return err
+}, desk.Explanation{}, desk.Words{})
 
 // messageAt names a known message, or has one in a file read.
 func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -162,8 +161,10 @@ func (s *initSession) run(ctx context.Context) error {
 		Password: func(context.Context) (string, error) { return s.secret, nil },
 	}
 	var err error
-	if w.TLSRoots, err = roots(s.f.caFile); err != nil {
-		return err
+	if s.f.caFile != "" {
+		if w.TLSRoots, err = trust(s.f.caFile); err != nil {
+			return err
+		}
 	}
 	if w.Address == "" {
 		if w.Address, err = s.ask.line(ctx, "E-mail address: ", false); err != nil {
@@ -496,12 +497,4 @@ var nextSteps = []struct{ command, what string }{
 	{"dashboard", "a link that opens all of it in your browser, while it runs"},
 	{"pause", "stop it for a while; hinged resume goes on"},
 	{"undo --marks", "take back every mark that it ever set"},
-}
-
-// roots reads the authorities to trust; nil are the system's.
-func roots(caFile string) (*tls.Config, error) {
-	if caFile == "" {
-		return nil, nil
-	}
-	return trust(caFile)
 }

@@ -55,11 +55,10 @@ type conditionList struct {
 // MarshalJSON implements json.Marshaler.
 func (l conditionList) MarshalJSON() ([]byte, error) { return json.Marshal(l.Conditions) }
 
-var kafkaRecover = verb{
-	Help: desk.Help{
-		Use:   "recover [PARTITION]",
-		Short: "Have a stopped Kafka partition continue",
-		Long: `Show the state of each partition of the input topic, or make a stopped partition
+var kafkaRecover = of(desk.Help{
+	Use:   "recover [PARTITION]",
+	Short: "Have a stopped Kafka partition continue",
+	Long: `Show the state of each partition of the input topic, or make a stopped partition
 continue. hinged stops a partition if the topic was deleted and created again, or if
 the log no longer has the records that come next. Other partitions are not affected.
 
@@ -77,7 +76,7 @@ any machine: it writes one snapshot into the snapshots topic, and every process 
 the group obeys it. A running hinged continues the partition within seconds, a
 stopped one when it starts. Let hinged run before you recover a partition: a process
 that stops a partition first writes all that it has learnt into the snapshots topic.`,
-		Example: `  $ hinged kafka recover 1 --from snapshot
+	Example: `  $ hinged kafka recover 1 --from snapshot
   partition 1 would be recovered from its snapshot at offset 1300, and continue at
   offset 0 of the new topic
     kept: 12 accounts with 340 lessons
@@ -86,31 +85,25 @@ that stops a partition first writes all that it has learnt into the snapshots to
 
   partition 1 is recovered from its snapshot at offset 1300, and continues at
   offset 0 of the new topic`,
-		All:      true,
-		Question: "Recover it?",
-	},
-	request: recoverQuery{}, prints: []any{[]stream.Condition{}, stream.Recovery{}},
-	do: func(c *call, a any) (any, error) {
-		r, hangUp, err := newRecoverer(c.config)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = hangUp() }() // it returns nothing
-		q := a.(*recoverQuery)
-		if q.From == "" {
-			return conditions(c.Context(), r, q)
-		}
-		return r.Recover(c.Context(), q.number, q.From, q.DryRun)
-	},
-	text: func(w io.Writer, a any) error {
-		if all, ok := a.(conditionList); ok {
-			return printConditions(w, all)
-		}
-		_, err := io.WriteString(w, recoveryText(a.(stream.Recovery)))
-		return err
-	},
-	problem: func(any) error { return nil },
-}
+	All:      true,
+	Question: "Recover it?",
+}, func(c *call, q *recoverQuery) (any, error) {
+	r, hangUp, err := newRecoverer(c.config)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = hangUp() }() // it returns nothing
+	if q.From == "" {
+		return conditions(c.Context(), r, q)
+	}
+	return r.Recover(c.Context(), q.number, q.From, q.DryRun)
+}, func(w io.Writer, a any) error {
+	if all, ok := a.(conditionList); ok {
+		return printConditions(w, all)
+	}
+	_, err := io.WriteString(w, recoveryText(a.(stream.Recovery)))
+	return err
+}, []stream.Condition{}, stream.Recovery{})
 
 // newRecoverer connects to the brokers of the configuration.
 func newRecoverer(path string) (r *stream.Recoverer, hangUp func() error, err error) {

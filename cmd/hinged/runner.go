@@ -36,7 +36,7 @@ type verb struct {
 	prints  []any // values of the types that --json prints
 	do      func(c *call, q any) (any, error)
 	text    func(w io.Writer, a any) error
-	problem func(a any) error
+	problem func(a any) error // nil: there is none
 }
 
 // call is one call of a verb.
@@ -66,15 +66,18 @@ func ofDesk(o *desk.Offer) verb {
 	}
 }
 
-// of makes a verb whose request and answer have these types.
-func of[Q, A any](h desk.Help, do func(c *call, q *Q) (A, error), text func(w io.Writer, a A) error) verb {
+// of makes a verb whose request and answer have these types. prints: what --json prints is
+// of these types instead.
+func of[Q, A any](h desk.Help, do func(c *call, q *Q) (A, error), text func(w io.Writer, a A) error, prints ...any) verb {
 	var q Q
-	var a A
+	if len(prints) == 0 {
+		var a A
+		prints = []any{a}
+	}
 	return verb{
-		Help: h, request: q, prints: []any{a},
-		do:      func(c *call, q any) (any, error) { return do(c, q.(*Q)) },
-		text:    func(w io.Writer, a any) error { return text(w, a.(A)) },
-		problem: func(any) error { return nil },
+		Help: h, request: q, prints: prints,
+		do:   func(c *call, q any) (any, error) { return do(c, q.(*Q)) },
+		text: func(w io.Writer, a any) error { return text(w, a.(A)) },
 	}
 }
 
@@ -148,6 +151,9 @@ func (v verb) run(c *call, q reflect.Value) error {
 		}
 	} else if err := do(); err != nil {
 		return err
+	}
+	if v.problem == nil {
+		return nil
 	}
 	err := v.problem(a)
 	if errors.Is(err, desk.ErrSaid) {

@@ -28,12 +28,11 @@ type shownStatus struct {
 	long  bool
 }
 
-var status = verb{
-	Help: desk.Help{
-		Group: desk.ToSee,
-		Use:   "status",
-		Short: "Show the state of every account, and what is missing",
-		Long: `Show the state of every account: whether it is connected, what it has decided
+var status = of(desk.Help{
+	Group: desk.ToSee,
+	Use:   "status",
+	Short: "Show the state of every account, and what is missing",
+	Long: `Show the state of every account: whether it is connected, what it has decided
 and learnt, whether it marks and, if not, what is missing. Of more than two
 accounts there is a line each, those in trouble first; --account and --long say
 more. All numbers describe committed state. If no daemon runs, they come from
@@ -47,7 +46,7 @@ side of 0. A wrong decision, which the status counts, is something else: it is m
 by the threshold when the message comes, and you show later that it was wrong. The
 gap says how far the search for the best weights may be from its end. If no theorem
 covers what was learnt, the answer is "none" with the reason.`,
-		Example: `  $ hinged status --config hinged.toml
+	Example: `  $ hinged status --config hinged.toml
   hinged marks nothing yet. Answer 3 questions: hinged learn --account me
   hinged dev is running, process 4711
   dashboard: http://127.0.0.1:7425/
@@ -64,19 +63,14 @@ covers what was learnt, the answer is "none" with the reason.`,
     mistakes      567 lessons scored on the wrong side of 0; hinge loss 1601.2
     ceiling       at most 2071 mistakes on these lessons; bound 2072.0, gap 0.27 (found in 0.1 s)
     best weights  distance 24.113, loss 311.402; longest vector 1.000, displaced 0.000`,
-	},
-	request: statusQuery{}, prints: []any{desk.Status{}, []ceiling.Bound{}},
-	do: func(c *call, q any) (any, error) {
-		return with(c.Context(), c.config, func(at *control.At) (any, error) { return askStatus(c, at, q.(*statusQuery)) })
-	},
-	text: func(w io.Writer, a any) error {
-		if bounds, ok := a.([]ceiling.Bound); ok {
-			return printBounds(w, bounds)
-		}
-		return printStatus(w, a.(shownStatus))
-	},
-	problem: func(any) error { return nil },
-}
+}, func(c *call, q *statusQuery) (any, error) {
+	return with(c.Context(), c.config, func(at *control.At) (any, error) { return askStatus(c, at, q) })
+}, func(w io.Writer, a any) error {
+	if bounds, ok := a.([]ceiling.Bound); ok {
+		return printBounds(w, bounds)
+	}
+	return printStatus(w, a.(shownStatus))
+}, desk.Status{}, []ceiling.Bound{})
 
 func askStatus(c *call, at *control.At, q *statusQuery) (any, error) {
 	s, err := control.Ask(c.Context(), at, desk.GetStatus, "", desk.None{})

@@ -70,7 +70,7 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 	d, _ := start(t, dir, s)
 	learnt(t, d, s, 30)
 	for name, b := range ways(t, d, dir) {
-		want, err := do(t.Context(), b, desk.GetDigests, "", desk.None{})
+		want, err := digestsOf(t.Context(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 		if _, err := do(t.Context(), b, desk.Verify, "", desk.VerifyRequest{Compact: true}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if after, err := do(t.Context(), b, desk.GetDigests, "", desk.None{}); err != nil || after[0] != before[0] {
+		if after, err := digestsOf(t.Context(), b); err != nil || after[0] != before[0] {
 			t.Errorf("%s: after compacting %+v, %v; want %+v", name, after, err, before)
 		}
 		if v, err := do(t.Context(), b, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {

@@ -227,7 +227,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	until(t, d, "one intended mark and the cursor", func(a desk.AccountStatus) bool {
 		return a.MarksIntended == 1 && len(a.Mailboxes) == 1 && a.Mailboxes[0].UIDNext == 4
 	})
-	before, err := do(context.Background(), d, desk.GetDigests, "", desk.None{})
+	before, err := digestsOf(context.Background(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	if len(k) != 1 || k[0].UIDNext != 4 || k[0].HighestModSeq != 9 || len(k[0].Flags) != 3 {
 		t.Fatalf("the source resumes from %+v", k)
 	}
-	after, err := do(context.Background(), d2, desk.GetDigests, "", desk.None{})
+	after, err := digestsOf(context.Background(), d2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	ask := func(b answerer) string {
 		t.Helper()
 		var out []string
-		digests, err := do(ctx, b, desk.GetDigests, "", desk.None{})
+		digests, err := digestsOf(ctx, b)
 		out = append(out, fmt.Sprint(digests, err))
 		ex, err := do(ctx, b, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m12@x>"}})
 		out = append(out, fmt.Sprint(ex.Score, ex.Outcome, len(ex.Parts) > 0, err))

@@ -36,7 +36,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 			}
 			out = append(out, fmt.Sprintf("%+v", l))
 		}
-		d, err := do(ctx, b, desk.GetDigests, "", desk.None{})
+		d, err := digestsOf(ctx, b)
 		if err != nil {
 			t.Fatal(err)
 		}

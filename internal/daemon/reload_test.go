@@ -181,7 +181,7 @@ func TestRequestsWaitForAReload(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := do(context.Background(), d, desk.GetDigests, "", desk.None{}); err != nil {
+			if _, err := digestsOf(context.Background(), d); err != nil {
 				asked <- fmt.Errorf("question %d: %w", n, err)
 				return
 			}

@@ -163,7 +163,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	if err != nil || !v.OK || len(v.Accounts) != 1 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	running, err := do(ctx, w.At, desk.GetDigests, "", desk.None{})
+	running, err := digestsOf(ctx, w.At)
 	if err != nil || len(running) != 1 || running[0].Account != streamedAccount {
 		t.Fatalf("digest: %+v, %v", running, err)
 	}
@@ -193,7 +193,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	stored, err := do(ctx, o, desk.GetDigests, "", desk.None{})
+	stored, err := digestsOf(ctx, o)
 	if err != nil || len(stored) != 1 || stored[0] != running[0] {
 		t.Errorf("stored digest %+v, %v; while it ran %+v", stored, err, running)
 	}

@@ -98,8 +98,7 @@ func offer[Q, A any](v Verb[Q, A]) Verb[Q, A] {
 		Do: func(ctx context.Context, h Host, account string, q any) (any, error) {
 			return v.do(ctx, h, account, *q.(*Q))
 		},
-		Text:    func(w io.Writer, a any) error { return v.Text(w, a.(A)) },
-		Problem: func(any) error { return nil },
+		Text: func(w io.Writer, a any) error { return v.Text(w, a.(A)) },
 	}
 	if v.Problem != nil {
 		o.Problem = func(a any) error { return v.Problem(a.(A)) }

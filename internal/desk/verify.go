@@ -89,6 +89,37 @@ type Verification struct {
 	Compacted *Compaction `json:"compacted,omitempty"`
 }
 
+// Digests are those of the accounts as they were committed.
+func (v Verification) Digests() []Digest {
+	out := []Digest{}
+	for _, a := range v.Accounts {
+		a.State.InSnapshot = a.InSnapshot
+		out = append(out, a.State)
+	}
+	return out
+}
+
+// Digest has the digests of one account.
+type Digest struct {
+	Account string `json:"account"` // name of the account
+	Model   string `json:"model"`   // digest of the weights, in hexadecimal
+	State   string `json:"state"`   // digest of the whole state, in hexadecimal
+	// InSnapshot reports whether the account's state is still in the snapshot from which
+	// its partition was taken over. The digests are empty then.
+	InSnapshot bool `json:"in_snapshot,omitempty"`
+}
+
+// StillInSnapshot says what that means and what ends it.
+const StillInSnapshot = "still in the snapshot from which its partition was taken over; `hinged run` loads it"
+
+func digestOf(account string, f *filter.Filter) Digest {
+	d := Digest{Account: account, InSnapshot: f == nil}
+	if f != nil {
+		d.Model, d.State = store.Digest(f.State())
+	}
+	return d
+}
+
 // Compaction is what --compact did.
 type Compaction struct {
 	Before int64 `json:"bytes_before"` // size of the store before compacting
@@ -268,9 +299,9 @@ func printVerified(w io.Writer, v Verification) error {
 				a.Account, a.End-a.From, a.State.State, a.Replayed.State)
 		}
 	}
-	for _, a := range v.Accounts {
-		if a.State.Model != "" {
-			fmt.Fprintf(w, "%s: model %s state %s\n", a.Account, a.State.Model, a.State.State)
+	for _, d := range v.Digests() {
+		if !d.InSnapshot {
+			fmt.Fprintf(w, "%s: model %s state %s\n", d.Account, d.Model, d.State)
 		}
 	}
 	if c := v.Compacted; c != nil {

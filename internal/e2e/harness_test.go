@@ -287,12 +287,7 @@ func pauseAfter(waited time.Duration) time.Duration {
 func (s *site) digests() string {
 	s.t.Helper()
 	v := s.wantReplay("for the digests")
-	all := []desk.Digest{}
-	for _, a := range v.Accounts {
-		a.State.InSnapshot = a.InSnapshot
-		all = append(all, a.State)
-	}
-	text, err := json.Marshal(all)
+	text, err := json.Marshal(v.Digests())
 	if err != nil {
 		s.t.Fatal(err)
 	}
