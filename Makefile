@@ -99,24 +99,23 @@ WAITING = -p 3 -parallel 4
 # Two packages have a step each: internal/project, which compiles for several
 # processors, and internal/e2e, which starts mail servers and kills daemons. Both
 # build the program by themselves, of which the cache of test results knows nothing.
-# One computes and the other mostly waits, so make test has them side by side.
-# Of the others the store's file goes first: it takes longest, on one processor.
-OTHERS = $(MODULE)/store/boltfile $(filter-out $(addprefix $(MODULE)/,store/boltfile $(ALONE)),$(shell $(GO) list ./... | grep -v -e /internal/project$$ -e /internal/e2e$$))
-MODULE = $(shell $(GO) list -m)
+TESTED = $(filter-out ./internal/project ./internal/e2e,$(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed 's|^$(CURDIR)|.|'))
 
-# Packages that start no goroutine and know of none have nothing to race, and
-# their long computations take ten times as long under the detector. Those of
-# others that use them are under it. internal/project sees to it that they are so.
-ALONE = config internal/filter internal/lab model
+# Packages with something to race are tested under the race detector, the others without.
+# The store's file goes first: it takes longest, on one processor.
+RACED = $(filter $(TESTED),$(shell sh scripts/raced.sh))
+FIRST = ./store/boltfile
 
 .NOTPARALLEL:
 .PHONY: demo run test check first setup fmt vet lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
 
-test: first plain race whole
+# What computes goes beside what mostly waits.
+test: first
+	@$(call beside,race,plain whole)
 
 check: fmt vet lint
 	@echo '== go test -short'
-	@$(GO) test -short $(PATIENT) $(MODULE)/store/boltfile $(filter-out $(MODULE)/store/boltfile $(MODULE)/internal/e2e,$(shell $(GO) list ./...))
+	@$(GO) test -short $(PATIENT) $(FIRST) $(filter-out $(FIRST),$(TESTED)) ./internal/project
 
 setup:
 	@GO='$(GO)' sh scripts/setup.sh
@@ -138,26 +137,24 @@ lint:
 project:
 	@echo '== the project as a whole: imports, clocks, digests, an empty root'
 	@$(GO) test -vet=off -count=1 $(PATIENT) ./internal/project
-	@echo '== bad mail within its time, without the race detector'
-	@$(GO) test -count=1 -run Within ./featurize
 
 # Tests that compute for long and race nothing that others don't, and those that take fewer
 # rounds under the race detector, with their packages: their first line calls
 # testkit.Computes or testkit.Rounds.
 COMPUTING = testkit\.(Computes|Rounds)\(t[,)]
 COMPUTES = $(shell grep -rhE -B1 --include='*_test.go' '$(COMPUTING)' . | grep -o 'Test[A-Za-z0-9]*' | paste -sd'|')
-COMPUTERS = $(filter-out $(addsuffix /,$(addprefix ./,$(ALONE))),$(sort $(dir $(shell grep -rlE --include='*_test.go' '$(COMPUTING)' .))))
+COMPUTERS = $(filter $(RACED),$(patsubst %/,%,$(sort $(dir $(shell grep -rlE --include='*_test.go' '$(COMPUTING)' .)))))
 
 race:
 	@echo '== go test $(RACE)'
-	@$(RACING) $(OTHERS)
+	@$(RACING) $(FIRST) $(filter-out $(FIRST),$(RACED))
 
 # The release is compiled meanwhile: its largest package keeps one core busy for a minute,
 # and the two steps of make whole, which both want it, would each compile it.
 plain:
 	@echo '== go test, where nothing can race'
 	@$(BUILD) -o /dev/null ./cmd/hinged & release=$$!; \
-	$(GO) test -vet=off $(PATIENT) $(addprefix ./,$(ALONE)) && \
+	$(GO) test -vet=off $(PATIENT) $(WAITING) $(filter-out $(RACED),$(TESTED)) && \
 	$(GO) test -vet=off $(PATIENT) $(WAITING) -run '^($(COMPUTES))$$' $(COMPUTERS); tests=$$?; \
 	wait $$release && [ $$tests = 0 ]
 

@@ -64,7 +64,7 @@ var entries = map[string]entry{
 	"account.max_messages":       {"The greatest number of messages to remember; the oldest are forgotten first, except those of the last lessons\n(learner.window), because hinged learns from them again. What was learnt from a forgotten one stays, but feedback on\nit has no effect, and if it is moved it counts as new mail. Each takes about half a kilobyte of memory.\nFor mail from Kafka the default is 20000.", false},
 	"account.keep_days":          {"For how many days of the account's own time to remember a message; 0: as long as max_messages allows. The messages of\nthe last lessons (learner.window) stay longer, because hinged learns from them again. For mail from Kafka the default is 20.", false},
 
-	"account.prior": {"The weights with which a new account begins, until its own lessons outweigh them (docs/prior.md). default: weights\nthat name nobody, made from two technical mailing lists. none: no weights of other owners; only the constant begins\nbelow 0, as most mail is ordinary. zero: every weight begins at 0. Otherwise a file from `hinged prior`.\nIt has no effect on an account that has already learnt something.", false},
+	"account.prior": {"The weights with which a new account begins, until its own lessons outweigh them (docs/prior.md). default: weights\nthat name nobody, made from mailing lists and made-up mailboxes. none: no weights of other owners; only the constant begins\nbelow 0, as most mail is ordinary. zero: every weight begins at 0. Otherwise a file from `hinged prior`.\nIt has no effect on an account that has already learnt something.", false},
 
 	"account.imap":                     {"The IMAP server.", false},
 	"account.imap.address":             {"The host, with a port if it is not the usual one: 993 for tls, otherwise 143.", false},
@@ -170,7 +170,7 @@ var kafkaEntries = map[string]entry{
 	"kafka.max_message_bytes":   {"A record becomes a dead letter if its value is longer than this after decompression.", false},
 	"kafka.snapshot_every":      {"Write a snapshot of a partition after this many of its records.", false},
 	"kafka.snapshot_interval":   {"Write a snapshot of a partition after this time, if it had any record.", false},
-	"kafka.account_limit":       {"How many records of one account may wait in a partition before it is set aside: the others go before it, and it\ncatches up in its own order (docs/kafka.md). 0: no limit.", false},
+	"kafka.account_limit":       {"How many records of one account may wait in a partition before it is set aside: the others go before it, and it\ncatches up in its own order (docs/kafka-operation.md). 0: no limit.", false},
 	"kafka.create_topics":       {"Create missing topics when hinged starts.", false},
 	"kafka.partitions":          {"How many partitions new topics get. You can't change it later, since it says which account is where.", false},
 	"kafka.topics":              {"The names of the topics.", false},

@@ -214,61 +214,106 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 	return nil
 }
 
+// rare are the keys of the second part of docs/config.md, which hardly anybody sets; a name
+// that ends in a point is that of a table.
+var rare = []string{
+	"socket", "filter_socket", "log_level", "log_format", "memory_limit",
+	"dashboard.session", "dashboard.session_idle", "dashboard.user.password_hash_file",
+	"dashboard.user.token_command", "dashboard.user.token_env", "dashboard.user.token_credential",
+	"account.companion", "account.settle", "account.silence", "account.provisional", "account.provisional_marked",
+	"account.max_weights", "account.max_messages", "account.keep_days",
+	"account.imap.ca_file", "account.imap.shared", "account.imap.cert_file", "account.imap.key_file",
+	"account.imap.drafts", "account.imap.junk", "account.imap.trash", "account.imap.archive", "account.imap.important",
+	"account.imap.poll_interval", "account.imap.idle_restart", "account.imap.recheck_interval",
+	"account.learner.", "account.threshold.cost", "account.threshold.value", "account.threshold.unsure_share",
+	"account.featurize.subaddress", "account.featurize.max_bytes", "account.featurize.names", "account.featurize.names_days", "account.featurize.shares.",
+	"account.notify.token_command", "account.notify.token_env", "account.notify.token_credential",
+	"account.notify.title", "account.notify.priority", "account.notify.sender", "account.digest.mailbox",
+	"kafka.client_id", "kafka.ca_file", "kafka.cert_file", "kafka.key_file",
+	"kafka.password_command", "kafka.password_env", "kafka.password_credential", "kafka.compression",
+	"kafka.max_message_bytes", "kafka.snapshot_every", "kafka.snapshot_interval", "kafka.account_limit", "kafka.topics.",
+}
+
+// mostKeys is how many keys the first part of the page has at most.
+const mostKeys = 60
+
 // What stands in docs/config.md comes from the comments of the example, the
 // defaults, and what the validator asks for when it refuses a value.
 func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(pageStart)
+	var usual, others pagePart
+	others.below = "#"
+	var shared []string
+	titles := map[string]string{"": "Of the whole program"}
 	eachKey(t, func(k key, table bool) {
 		comment := strings.Join(strings.Fields(entryOf(k.path).comment), " ")
 		if comment == "" {
 			t.Errorf("%s: nothing explains it", k.path)
 		}
-		if table {
+		_, own := kafkaEntries[k.path]
+		switch {
+		case !own && strings.HasPrefix(k.path, "kafka."):
+			if strings.Count(k.path, ".") == 1 {
+				shared = append(shared, "`"+strings.TrimPrefix(k.path, "kafka.")+"`")
+			}
+		case table:
 			title := "[" + k.path + "]"
 			if k.path == "account" || k.path == "kafka.account" || k.path == "dashboard.user" {
 				title = "[[" + k.path + "]]"
 			}
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n", title, comment)
-			if _, own := kafkaEntries[k.path]; !own && strings.HasPrefix(k.path, "kafka.") {
-				fmt.Fprintf(&b, "\nWith the keys of %s, and their defaults.\n", shared(k.path))
-			}
-			return
-		}
-		if _, own := kafkaEntries[k.path]; !own && strings.HasPrefix(k.path, "kafka.") {
-			// The keys of its tables are told where the table is.
-			if strings.Count(k.path, ".") == 1 {
-				fmt.Fprintf(&b, "\n### %s\n\nAs %s, for every account of Kafka.\n", k.path, shared(k.path))
-			}
-			return
-		}
-		name := k.path[strings.LastIndexByte(k.path, '.')+1:]
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", k.path, comment)
-		fmt.Fprintf(&b, "| | |\n|---|---|\n| type | %s |\n", k.kind)
-		switch {
-		case k.preset != "" && k.preset != "[]":
-			fmt.Fprintf(&b, "| default | `%s` |\n", k.preset)
-		case k.needed && name == "password_file":
-			b.WriteString("| default | none: one of the four password keys is needed |\n")
-		case k.needed && name == "ntfy":
-			b.WriteString("| default | none: one of command, webhook and ntfy is needed |\n")
-		case k.needed:
-			b.WriteString("| default | none: it is needed |\n")
+			titles[k.path] = title + "\n\n" + comment
 		default:
-			b.WriteString("| default | not set |\n")
+			part, at := &usual, k.path[:strings.LastIndexByte(k.path, '.')+1]
+			if slices.Contains(rare, k.path) || slices.Contains(rare, at) {
+				part = &others
+			}
+			part.add(k, titles, comment)
 		}
-		if allowed := strings.ReplaceAll(k.allowed, "|", `\|`); allowed != "" {
-			fmt.Fprintf(&b, "| allowed | %s |\n", allowed)
-		}
-		fmt.Fprintf(&b, "| example | `%s = %s` |\n", name, k.value)
 	})
-	golden(t, "../docs/config.md", []byte(b.String()))
+	if usual.keys > mostKeys {
+		t.Errorf("the first part has %d keys, want %d at most: add to rare what hardly anybody sets", usual.keys, mostKeys)
+	}
+	page := pageStart + usual.text.String() +
+		"\nA `[kafka]` also has these, for all its accounts, with the keys of an account: " + strings.Join(shared, ", ") + ".\n" +
+		pageRest + others.text.String()
+	golden(t, "../docs/config.md", []byte(page))
 }
 
-// shared returns a link to the key of an account that tells of a key of [kafka].
-func shared(path string) string {
-	path = "account." + strings.TrimPrefix(path, "kafka.")
-	return fmt.Sprintf("[%s](#%s)", path, strings.ReplaceAll(path, ".", ""))
+// pagePart is one part of the page: a table of keys for each table of the file.
+type pagePart struct {
+	text  strings.Builder
+	below string // more # before a heading
+	table string // whose keys are being listed
+	keys  int
+}
+
+// add lists a key, below the heading of its table. What is said of a table stands where its
+// heading comes first.
+func (p *pagePart) add(k key, titles map[string]string, comment string) {
+	table, name := "", k.path
+	if i := strings.LastIndexByte(k.path, '.'); i >= 0 {
+		table, name = k.path[:i], k.path[i+1:]
+	}
+	if p.keys == 0 || p.table != table {
+		title, _, _ := strings.Cut(titles[table], "\n")
+		fmt.Fprintf(&p.text, "\n##%s %s\n\n| key | type | default | allowed | |\n|---|---|---|---|---|\n", p.below, titles[table])
+		titles[table], p.table = title, table
+	}
+	p.keys++
+	preset := "not set"
+	switch {
+	case k.preset != "" && k.preset != "[]":
+		preset = "`" + k.preset + "`"
+	case k.needed && (name == "password_file" || name == "ntfy"):
+		preset = "one of these is needed"
+	case k.path == "dashboard.user.password_hash":
+		preset = "this or a token is needed"
+	case k.path == "dashboard.user.accounts":
+		preset = "this or operator is needed"
+	case k.needed:
+		preset = "none: it is needed"
+	}
+	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+	fmt.Fprintf(&p.text, "| `%s` | %s | %s | %s | %s |\n", name, k.kind, cell(preset), cell(k.allowed), cell(comment))
 }
 
 const pageStart = `# The configuration file
@@ -280,12 +325,18 @@ otherwise the one that $HINGED_CONFIG names, otherwise the first that exists of
 ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml.
 [example.toml](../config/testdata/example.toml) has every key with its default.
 
-A key that does not exist, a value that is not allowed and a key without an
-effect are errors. All are reported together, with file, line, key and what would
-be right, and hinged ends with exit code 78 before it connects to anything.
-Relative paths begin at the file's directory, "~/" at the home directory. Write a
-duration as in "60s", "1h30m", "7d" or "2w". Strings in single quotes are taken
-literally; in double quotes, double each backslash.
+All mistakes are reported together, with file, line, key and what would be right;
+hinged then ends with exit code 78 before it connects to anything. A key that does
+not exist, or has no effect, is a mistake. Relative paths begin at the file's
+directory, "~/" at the home directory. Write a duration as in "60s", "1h30m", "7d"
+or "2w". Strings in single quotes are taken literally; in double quotes, double
+each backslash.
+`
+
+const pageRest = `
+## The rest
+
+What hardly anybody sets: limits, the learner, rare servers.
 `
 
 // A page made by refusing values is right only if the values are refused.

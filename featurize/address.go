@@ -79,7 +79,7 @@ type mailbox struct {
 // net/mail.
 func (f *Featurizer) addresses(value []byte) []mailbox {
 	if bytes.IndexByte(value, 0x1b) >= 0 { // ISO-2022-JP may hold any delimiter
-		value = f.decode(value, "", true, false)
+		value = f.decode(value, "", f.messageCharset)
 	}
 	r := addressReader{f: f, rest: value, text: f.names[:0], list: f.mailboxes[:0]}
 	for len(r.rest) > 0 && len(r.list) <= maxAddresses {

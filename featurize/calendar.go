@@ -83,7 +83,7 @@ func contentLine(line []byte) (name string, params, value []byte) {
 		colon = bytes.IndexByte(line, ':') // a quote that is not closed
 	}
 	head, params, _ := bytes.Cut(line[:max(colon, 0)], []byte{';'})
-	return strings.ToLower(string(head[:min(len(head), 20)])), params, trimBlank(line[colon+1:])
+	return strings.ToLower(string(head[:min(len(head), 20)])), params, bytes.Trim(line[colon+1:], blank)
 }
 
 // readEventLine reads a property of an event.

@@ -18,20 +18,15 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// decodeCharset returns text in UTF-8, though not always valid. The label is
+// decode returns text in UTF-8, though not always valid. The label is
 // believed last, since it lies more often than a text is valid UTF-8 by chance:
 //
 //  1. byte order marks, and charsets that look like ASCII or hold NULs by nature;
 //  2. UTF-8, as it is, where most of what is not ASCII is valid;
 //  3. the label, but for UTF-8 and ASCII, which the text is not, and if it fits;
-//  4. the label within HTML;
+//  4. the label that second finds; nil for none;
 //  5. a guess.
-func (f *Featurizer) decodeCharset(text []byte, label string, html bool) []byte {
-	return f.decode(text, label, false, html)
-}
-
-// decode is decodeCharset; in a header, the charset of the message is tried before a guess.
-func (f *Featurizer) decode(text []byte, label string, header, html bool) []byte {
+func (f *Featurizer) decode(text []byte, label string, second func(text []byte) (label string)) []byte {
 	label = charsetName(label)
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		label = "utf16"
@@ -62,14 +57,11 @@ func (f *Featurizer) decode(text []byte, label string, header, html bool) []byte
 	if label != "" && label != "utf-8" {
 		f.defect("unknown charset")
 	}
-	second := ""
-	switch {
-	case html:
-		second = metaCharset(text)
-	case header:
-		second = f.messageCharset()
+	var out []byte
+	ok := false
+	if second != nil {
+		out, ok = convert(text, charsetName(second(text)))
 	}
-	out, ok := convert(text, charsetName(second))
 	if !ok {
 		if f.guesses++; f.guesses <= maxGuesses {
 			out, ok = convert(text, guess(text))

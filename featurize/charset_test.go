@@ -68,7 +68,7 @@ func TestAtMostFiveOf105LabelsAreUnread(t *testing.T) {
 		}
 		for label := range strings.SplitSeq(l.labels, ",") {
 			n++
-			if got := string(newTest(t).decodeCharset(raw, label, false)); got != l.text {
+			if got := string(newTest(t).decode(raw, label, nil)); got != l.text {
 				unread = append(unread, label)
 				t.Logf("%s: got %q, want %q", label, got, l.text)
 			}
@@ -108,7 +108,7 @@ func TestTextIsReadWhateverItsLabelSays(t *testing.T) {
 		{"what only looks like UTF-7", "C++ and a + b", "utf-7", "C++ and a + b"},
 		{"ISO-2022-KR", "\x1b$)C\x0e>H3g\x0f hi", "iso-2022-kr", string(must(korean.EUCKR.NewDecoder().Bytes([]byte("\xbe\xc8\xb3\xe7")))) + " hi"},
 	} {
-		got := strings.ToValidUTF8(string(newTest(t).decodeCharset([]byte(c.raw), c.label, false)), "\ufffd")
+		got := strings.ToValidUTF8(string(newTest(t).decode([]byte(c.raw), c.label, nil)), "\ufffd")
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
@@ -142,11 +142,15 @@ func FuzzCharset(f *testing.F) {
 	f.Add([]byte("a+AKI-+"), "utf-7", false)
 	f.Fuzz(func(t *testing.T, text []byte, label string, html bool) {
 		held := bytes.Clone(text)
-		got := slices.Clone(newTest(t).decodeCharset(text, label, html))
+		var second func([]byte) string
+		if html {
+			second = metaCharset
+		}
+		got := slices.Clone(newTest(t).decode(text, label, second))
 		if !bytes.Equal(text, held) {
 			t.Fatal("the text was changed")
 		}
-		if again := newTest(t).decodeCharset(text, label, html); !bytes.Equal(got, again) {
+		if again := newTest(t).decode(text, label, second); !bytes.Equal(got, again) {
 			t.Fatalf("got %q and %q", got, again)
 		}
 		if len(got) > 4*len(text)+4 {

@@ -254,13 +254,13 @@ func TestFreezeIsTheSortedUnion(t *testing.T) {
 			want[c.index] = m.Content.names[c.start : c.start+uint32(c.size)]
 		}
 		x := f.Freeze(m, h)
-		got := x.entries
+		got := x.terms
 		for _, e := range got {
 			if want[e.index] != x.name(e) {
 				t.Errorf("history %d: feature %#x is %q, want %q", i, e.index, x.name(e), want[e.index])
 			}
 		}
-		ascending := slices.IsSortedFunc(got, func(a, b entry) int { return cmp.Compare(a.index, b.index) })
+		ascending := slices.IsSortedFunc(got, func(a, b term) int { return cmp.Compare(a.index, b.index) })
 		if facts < 5 || len(got) != len(want) || !ascending {
 			t.Errorf("history %d: %d features, ascending %v, %d of them facts; want %d", i, len(got), ascending, facts, len(want))
 		}

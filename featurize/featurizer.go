@@ -3,6 +3,7 @@
 package featurize
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"hash"
@@ -19,13 +20,13 @@ type Featurizer struct {
 	terms     collector
 	hash      hash.Hash
 	defects   []string
-	block     []byte    // of key
-	sum       []byte    // of key
-	folded    []byte    // unfolded header values
-	debris    []byte    // header lines that were no fields
-	fields    []field   // of the message
-	mailboxes []mailbox // of addresses
-	names     []byte    // of those
+	block     *bufio.Writer // to hash
+	sum       []byte        // of key
+	folded    []byte        // unfolded header values
+	debris    []byte        // header lines that were no fields
+	fields    []field       // of the message
+	mailboxes []mailbox     // of addresses
+	names     []byte        // of those
 	vouchers  []voucher
 	// vouchedFrom: they vouch for the one address in From.
 	vouchedFrom bool
@@ -62,6 +63,7 @@ func New(o Options) (*Featurizer, error) {
 func (f *Featurizer) Use(p *Prepared) {
 	if f.hash == nil {
 		f.hash = sha256.New()
+		f.block = bufio.NewWriterSize(f.hash, 16<<10)
 	}
 	f.Options, f.owner = p.options, p.owner
 }

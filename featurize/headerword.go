@@ -22,8 +22,8 @@ func (f *Featurizer) headerText(value []byte) string {
 	var label string     // of word
 	start, open := 0, false
 	flush := func(to int) {
-		out, word = append(out, f.decode(word, label, true, false)...), word[:0]
-		out, open = append(out, f.decode(value[start:to], "", true, false)...), false
+		out, word = append(out, f.decode(word, label, f.messageCharset)...), word[:0]
+		out, open = append(out, f.decode(value[start:to], "", f.messageCharset)...), false
 	}
 	for at := 0; words; {
 		next := bytes.Index(value[at:], []byte("=?"))
@@ -52,7 +52,7 @@ func (f *Featurizer) headerText(value []byte) string {
 }
 
 // messageCharset returns the charset that the message's own Content-Type names.
-func (f *Featurizer) messageCharset() string {
+func (f *Featurizer) messageCharset([]byte) string {
 	_, params := f.contentType(f.fields, "text/plain")
 	return params["charset"]
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/s2"
@@ -24,8 +23,8 @@ var errFeatures = errors.New("features are damaged")
 
 // Pack returns the packed form of Vector, without the names.
 func (x *Features) Pack() []byte {
-	p := packed.Vector{Affine: x.affine, Factors: x.factors, Features: make([]packed.Feature, len(x.entries))}
-	for i, e := range x.entries {
+	p := packed.Vector{Affine: x.affine, Factors: x.factors, Features: make([]packed.Feature, len(x.terms))}
+	for i, e := range x.terms {
 		p.Features[i] = packed.Feature{Index: e.index, Value: e.value, Group: uint8(e.group)}
 	}
 	return p.Append(nil, packed.Vocabulary{})
@@ -52,19 +51,15 @@ func UnpackFeatures(data []byte) (*Features, error) {
 
 // FeaturesOf returns the features that p stands for, without their names.
 func FeaturesOf(p *packed.Vector) (*Features, error) {
-	x := &Features{affine: p.Affine, factors: p.Factors, entries: make([]entry, len(p.Features))}
+	x := &Features{affine: p.Affine, factors: p.Factors, terms: make([]term, len(p.Features))}
 	for i, f := range p.Features {
-		x.entries[i] = entry{index: f.Index, value: f.Value, group: Group(f.Group)}
+		x.terms[i] = term{index: f.Index, value: f.Value, group: Group(f.Group)}
 	}
 	if norm := x.squaredNorm(); !(norm <= 1+1e-9) {
 		return nil, fmt.Errorf("%w: norm above 1", errFeatures)
 	}
 	return x, nil
 }
-
-// scratches are buffers for plain and for compressed names, since a first scan encodes
-// thousands of messages a second.
-var scratches = sync.Pool{New: func() any { return new([2][]byte) }}
 
 // PackNames returns the names of the features, for whoever has Pack's result, too; nil if
 // they were not kept. Group by group it has for each feature, by ascending index, how many
@@ -74,12 +69,10 @@ func (x *Features) PackNames() []byte {
 	if !x.HasNames() {
 		return nil
 	}
-	scratch := scratches.Get().(*[2][]byte)
-	defer scratches.Put(scratch)
-	plain := scratch[0][:0]
+	var plain []byte
 	for g := range groups {
 		before := ""
-		for _, e := range x.entries {
+		for _, e := range x.terms {
 			if e.group != g {
 				continue
 			}
@@ -94,9 +87,7 @@ func (x *Features) PackNames() []byte {
 			before = name
 		}
 	}
-	scratch[0] = plain
-	scratch[1] = s2.Encode(scratch[1][:cap(scratch[1])], plain)
-	return bytes.Clone(scratch[1])
+	return s2.Encode(nil, plain)
 }
 
 // UnpackNames gives features from UnpackFeatures the names that PackNames returned. Any
@@ -116,10 +107,10 @@ func (x *Features) UnpackNames(data []byte) error {
 		return int(v)
 	}
 	var names bytes.Buffer
-	named := make([]entry, len(x.entries))
+	named := make([]term, len(x.terms))
 	for g := range groups {
 		var before []byte
-		for i, e := range x.entries {
+		for i, e := range x.terms {
 			if e.group != g {
 				continue
 			}
@@ -139,7 +130,7 @@ func (x *Features) UnpackNames(data []byte) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%w: more names than features", errFeatures)
 	}
-	x.entries, x.names = named, names.String()
+	x.terms, x.names = named, names.String()
 	return nil
 }
 

@@ -24,16 +24,16 @@ func packSamples(t testing.TB) []*Features {
 	const last = 1<<model.IndexBits - 1
 	odd := &Features{affine: 0.1, factors: [groups]float64{0.1, 0, 0.1, 0.1}}
 	for _, index := range []model.Index{2, 3, 4, 1000, 1 << 30, last - 1, last} {
-		odd.entries = append(odd.entries, entry{index: index, value: uint16(index), group: Group(index % model.Index(groups))})
-		odd.entries[len(odd.entries)-1].value = max(1, odd.entries[len(odd.entries)-1].value%3)
+		odd.terms = append(odd.terms, term{index: index, value: uint16(index), group: Group(index % model.Index(groups))})
+		odd.terms[len(odd.terms)-1].value = max(1, odd.terms[len(odd.terms)-1].value%3)
 	}
 	wide := &Features{factors: [groups]float64{0.001}}
 	for i := range 5000 {
-		wide.entries = append(wide.entries, entry{index: model.Index(2 + i), value: 1})
+		wide.terms = append(wide.terms, term{index: model.Index(2 + i), value: 1})
 	}
-	wide.entries = append(wide.entries, entry{index: last, value: 1})
-	far := &Features{factors: wide.factors, entries: slices.Clone(wide.entries)}
-	far.entries[len(far.entries)-1].value = 2
+	wide.terms = append(wide.terms, term{index: last, value: 1})
+	far := &Features{factors: wide.factors, terms: slices.Clone(wide.terms)}
+	far.terms[len(far.terms)-1].value = 2
 	return append(all, odd, wide, far)
 }
 
@@ -132,9 +132,9 @@ func features385() *Features {
 	rng := rand.New(rand.NewPCG(1, 1))
 	x := &Features{affine: 0.1, factors: [groups]float64{0.01, 0.01, 0.01, 0.01}}
 	for i := range 385 {
-		x.entries = append(x.entries, entry{index: model.FoldIndex(rng.Uint64()), value: uint16(1 + i/300), group: Group(rng.IntN(int(groups)))})
+		x.terms = append(x.terms, term{index: model.FoldIndex(rng.Uint64()), value: uint16(1 + i/300), group: Group(rng.IntN(int(groups)))})
 	}
-	sortEntries(x.entries)
+	sortTerms(x.terms)
 	return x
 }
 

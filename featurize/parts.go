@@ -59,7 +59,7 @@ func (f *Featurizer) readPart(at int) {
 		}
 	}
 	if len(p.debris) > 0 {
-		f.show(f.plainLines(f.decodeCharset(p.debris[:max(0, min(len(p.debris), f.body.text))], "", false)))
+		f.show(f.plainLines(f.decode(p.debris[:max(0, min(len(p.debris), f.body.text))], "", nil)))
 	}
 }
 
@@ -217,7 +217,7 @@ func (f *Featurizer) readInvitation(p *part) {
 		return
 	}
 	f.body.calendar = true
-	text := f.decodeCharset(f.decodeTransfer(p.body, p.encoding), p.charset, false)
+	text := f.decode(f.decodeTransfer(p.body, p.encoding), p.charset, nil)
 	f.readCalendar(text[:min(len(text), f.body.text)])
 }
 
@@ -260,7 +260,10 @@ func (f *Featurizer) textOf(p *part) []byte {
 			text = text[:len(text)-1] // not in the middle of a character
 		}
 	}
-	return f.decodeCharset(text, p.charset, markup[p.kind])
+	if markup[p.kind] {
+		return f.decode(text, p.charset, metaCharset)
+	}
+	return f.decode(text, p.charset, nil)
 }
 
 // showText reads the words of a text part.

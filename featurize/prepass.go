@@ -13,8 +13,10 @@ type field struct {
 	value []byte
 }
 
-// maxFields bounds the fields of one header.
-const maxFields = 1000
+const (
+	maxFields = 1000    // of one header
+	blank     = " \t\r" // around a value
+)
 
 // stripEnvelope drops what a mailbox file or a careless exporter puts before the
 // header: a byte order mark, and the "From " line of an mbox.
@@ -30,28 +32,16 @@ func stripEnvelope(raw []byte) []byte {
 // key hashes a message, each CRLF as LF, without copying it whole.
 func (f *Featurizer) key(raw []byte) (key [16]byte) {
 	f.hash.Reset()
-	if i := bytes.Index(raw, []byte("\r\n")); i >= 0 {
-		f.hash.Write(raw[:i])
-		raw = raw[i:]
-		if f.block == nil {
-			f.block = make([]byte, 16<<10)
-		}
-		for len(raw) > 0 {
-			// Byte by byte, so that a message of nothing but line ends takes no
-			// longer than another.
-			n, block := 0, f.block
-			chunk := raw[:min(len(raw), len(block))]
-			for i, c := range chunk {
-				block[n] = c
-				if c != '\r' || i+1 >= len(raw) || raw[i+1] != '\n' {
-					n++
-				}
-			}
-			f.hash.Write(block[:n])
-			raw = raw[len(chunk):]
+	f.block.Reset(f.hash)
+	for found := true; found; {
+		var line []byte
+		line, raw, found = bytes.Cut(raw, []byte("\r\n"))
+		_, _ = f.block.Write(line)
+		if found {
+			_ = f.block.WriteByte('\n')
 		}
 	}
-	f.hash.Write(raw)
+	_ = f.block.Flush() // a hash takes all
 	f.sum = f.hash.Sum(f.sum[:0])
 	copy(key[:], f.sum)
 	return key
@@ -232,18 +222,6 @@ func cutField(line []byte) (name, colon int) {
 	return name, colon
 }
 
-// trimBlank is bytes.Trim(text, " \t\r").
-func trimBlank(text []byte) []byte {
-	blank := func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
-	for len(text) > 0 && blank(text[0]) {
-		text = text[1:]
-	}
-	for len(text) > 0 && blank(text[len(text)-1]) {
-		text = text[:len(text)-1]
-	}
-	return text
-}
-
 // appendField appends the field of a line, whose name and colon cutField has found.
 func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []field {
 	value := line[colon+1:]
@@ -251,7 +229,7 @@ func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []fi
 		f.defect("header field too long")
 		value = value[:f.MaxField]
 	}
-	value = trimBlank(value)
+	value = bytes.Trim(value, blank)
 	return append(fields, field{line[:n], value[:len(value):len(value)]})
 }
 
@@ -259,7 +237,7 @@ func (f *Featurizer) appendField(fields []field, line []byte, n, colon int) []fi
 // value moves to the featurizer's scratch with the first continuation and grows
 // there, since no other field can come between.
 func (f *Featurizer) fold(value, line []byte) []byte {
-	line = trimBlank(line)
+	line = bytes.Trim(line, blank)
 	if len(value)+1+len(line) > f.MaxField {
 		f.defect("header field too long")
 		line = line[:max(0, f.MaxField-len(value)-1)]

@@ -4,7 +4,6 @@ package featurize
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -288,19 +287,6 @@ func TestSeedsOfFuzzHeadersReachTheCode(t *testing.T) {
 	for _, seed := range headerSeeds {
 		if got := f.Read([]byte(seed + "\n\n")).Content.Len(); got <= empty && !strings.HasPrefix(seed, "References") {
 			t.Errorf("seed %q gives %d features, no message at all %d", seed, got, empty)
-		}
-	}
-}
-
-func TestTrimBlankTrimsAsBytesDoes(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 9))
-	for range 2000 {
-		text := make([]byte, rng.IntN(7))
-		for i := range text {
-			text[i] = " \t\ra\n\v"[rng.IntN(6)]
-		}
-		if got, want := trimBlank(text), bytes.Trim(text, " \t\r"); !bytes.Equal(got, want) {
-			t.Fatalf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 }

@@ -50,28 +50,20 @@ var magnitudes = func() (names [bits.UintSize]string) {
 	return names
 }()
 
-// counted is one count of a message's shape.
-type counted struct {
-	name  string
-	count int
-}
-
-// counts are those that each are a feature by themselves.
-func (s *structure) counts(m *Message) [14]counted {
-	return [14]counted{
+// readStructure makes features of what a message is: its shape, its place in the
+// thread, and whom it is addressed to.
+func (f *Featurizer) readStructure(m *Message) {
+	s := &f.structure
+	for _, c := range [...]struct {
+		name  string
+		count int
+	}{
 		{"shape:received ", s.received}, {"shape:attachments ", s.attachments}, {"shape:links ", s.links},
 		{"shape:long words ", s.long}, {"shape:own lines ", s.own}, {"shape:quoted lines ", s.quoted},
 		{"shape:signature lines ", s.signature}, {"shape:diffstat lines ", s.diffstat}, {"shape:patch lines ", s.patch},
 		{"shape:trailers ", s.trailers}, {"shape:questions ", s.questions}, {"shape:to ", len(m.To)}, {"shape:cc ", len(m.Cc)},
 		{"shape:references ", len(m.References)},
-	}
-}
-
-// readStructure makes features of what a message is: its shape, its place in the
-// thread, and whom it is addressed to.
-func (f *Featurizer) readStructure(m *Message) {
-	s := &f.structure
-	for _, c := range s.counts(m) {
+	} {
 		f.terms.add(Misc, c.name, bin(c.count))
 	}
 	if s.version > 0 {

@@ -14,12 +14,13 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// term is one feature of a message.
+// term is one feature of a message. It has no pointer, so that the garbage collector need not
+// look at the hundreds of every message.
 type term struct {
 	index model.Index
 	start uint32 // of its name, in the names
 	size  uint16
-	value uint16 // before normalisation: a whole number, so that sums of squares are exact
+	value uint16 // a whole number, so that sums of squares are exact; in the vector times the factor of its group
 	group Group
 }
 
@@ -177,7 +178,7 @@ func (c *collector) sorted() []term {
 	return out
 }
 
-// sortTerms sorts the terms of one bucket.
+// sortTerms sorts terms by ascending index, few of them by insertion.
 func sortTerms(terms []term) {
 	const few = 12
 	if len(terms) > few {

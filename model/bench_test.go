@@ -36,7 +36,7 @@ func BenchmarkLearn(b *testing.B) {
 		learners[string(kind)] = func() func(Lesson) {
 			s := DefaultSpec()
 			s.Kind = kind
-			l, err := NewLinear(s, NewWeights(0), nil)
+			l, err := NewLinear(s, NewWeights(0))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -52,11 +52,15 @@ func BenchmarkLearn(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		l, err := NewLinear(DefaultSpec(), NewWeights(0), rules)
+		w := NewWeights(0)
+		l, err := NewLinear(DefaultSpec(), w)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return func(e Lesson) { l.Learn(e) }
+		return func(e Lesson) {
+			l.Learn(e)
+			rules.Project(w)
+		}
 	}
 	learners["kernel"] = func() func(Lesson) {
 		l, err := NewKernel(KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: 2, Budget: 50})

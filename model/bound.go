@@ -6,6 +6,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -499,7 +500,8 @@ func (h *Hindsight) search(c *Ceiling, a *allowance) {
 		}
 	}
 	c.Bound, c.Gap, c.Distance, c.Loss = l.simple/a.least, c.Gap/a.least, l.distance, l.loss
-	c.Mistakes = h.count(a, best)
+	all := stage{rows: len(h.rows), known: true, gains: h.gains}
+	c.Mistakes = h.countAt(h.sizes(a), &all, best, a)
 	if h.spec.Passive() {
 		c.Loss /= h.spec.Aggressiveness
 	} else {
@@ -528,7 +530,7 @@ func (h *Hindsight) refine(c *Ceiling, a *allowance, l look) {
 				h.pass()
 			}
 			l = h.weigh(h.kappa, a)
-			if problem := h.primal(l); problem-h.dual() <= float64(closeEnough*problem) || h.space.exhausted() {
+			if problem := h.primal(l, h.kappa); problem-h.dual() <= float64(closeEnough*problem) || h.space.exhausted() {
 				break
 			}
 		}
@@ -555,31 +557,6 @@ func (h *Hindsight) tightest(c *Ceiling, a *allowance, l look) (kappa float64, o
 	return kappa, true
 }
 
-// count turns the right side of the theorem into mistakes: those of all lessons, or
-// those of the important and of the ordinary ones, where what is known of the others'
-// mistakes leaves less for each.
-func (h *Hindsight) count(a *allowance, value float64) uint64 {
-	sizes := make([]float64, 0, h.lessons)
-	of := func(label float64, known float64) uint64 {
-		sizes = sizes[:0]
-		for i := range h.rows {
-			switch r := &h.rows[i]; {
-			case r.early, label != 0 && r.label != label:
-			case h.spec.Passive():
-				sizes = append(sizes, h.worth(i, a.norm))
-			default:
-				sizes = append(sizes, r.cap)
-			}
-		}
-		return greatestCount(sizes, float64(max(0, value-float64(2*known))*a.grow))
-	}
-	n := of(0, 0)
-	if h.missed > 0 || h.alarmed > 0 {
-		n = min(n, of(float64(Important), h.alarmed)+of(float64(Ordinary), h.missed))
-	}
-	return n
-}
-
 // term is what a lesson adds to the left side of the finer form, and what it moves.
 type term struct {
 	size, moves float64
@@ -595,16 +572,7 @@ func (h *Hindsight) termsFor(a *allowance, kappa float64) []term {
 		moves := float64(float64(r.cap*q) * a.grow)
 		terms[i] = term{r.cap - moves/float64(2*kappa), moves, i}
 	}
-	slices.SortFunc(terms, func(a, b term) int {
-		switch {
-		case a.size < b.size:
-			return -1
-		case a.size > b.size:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.size, b.size) })
 	return terms
 }
 
@@ -616,11 +584,9 @@ func (h *Hindsight) countFor(l look, a *allowance, kappa float64) (n uint64, mov
 
 // countTerms counts those of the first so many rows.
 func (h *Hindsight) countTerms(terms []term, rows int, l look, a *allowance, kappa float64) (n uint64, moved float64) {
-	norm := h.space.startNorm()
-	start := float64(norm * norm)
-	budget := float64(float64(float64(kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*kappa) + l.loss + float64(float64(2*l.size)*a.displaced)
+	budget := h.primal(l, kappa) + float64(float64(2*l.size)*a.displaced)
 	// Terms may be negative, so rounding is relative to their magnitudes.
-	sum, slack := 0.0, float64((a.grow-1)*(budget+float64(2*float64(l.size*norm))))
+	sum, slack := 0.0, float64((a.grow-1)*(budget+float64(2*float64(l.size*h.space.startNorm()))))
 	for _, t := range terms {
 		if t.row >= rows {
 			continue
@@ -636,11 +602,11 @@ func (h *Hindsight) countTerms(terms []term, rows int, l look, a *allowance, kap
 	return n, moved
 }
 
-// primal returns the value of the problem that is being solved.
-func (h *Hindsight) primal(l look) float64 {
+// primal returns the value at l of the problem for that κ.
+func (h *Hindsight) primal(l look, kappa float64) float64 {
 	norm := h.space.startNorm()
 	start := float64(norm * norm)
-	return float64(float64(float64(h.kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*h.kappa) + l.loss
+	return float64(float64(float64(kappa*l.size)*l.size)/2) - l.toStart + start/float64(2*kappa) + l.loss
 }
 
 // gap bounds how far the simple bound is above its least value.
@@ -653,19 +619,6 @@ func (h *Hindsight) gap(l look, a *allowance) float64 {
 	}
 	least := max(0, float64(2*(h.dual()+h.takenBack)))
 	return max(0, l.simple-max(0, h.displacing(least, 0, a)-h.known(&h.gains)))
-}
-
-// greatestCount returns how many of the sizes, the smallest first, sum to no
-// more than the budget. It sorts them.
-func greatestCount(sizes []float64, budget float64) uint64 {
-	slices.Sort(sizes)
-	sum := 0.0
-	for n, s := range sizes {
-		if sum += s; sum > budget {
-			return uint64(n)
-		}
-	}
-	return uint64(len(sizes))
 }
 
 // lower is min for values that may be too great to be numbers.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -176,7 +177,7 @@ func TestCeilingsThatAreReached(t *testing.T) {
 					spec := DefaultSpec()
 					spec.Kind, spec.Variant, spec.Margin = kind, variant, 0
 					spec.Aggressiveness = 1e3 / (scale * scale)
-					l, err := NewLinear(spec, NewWeights(0), nil)
+					l, err := NewLinear(spec, NewWeights(0))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -205,7 +206,7 @@ func TestTheWeightedCeilingCountsTheLightestFirst(t *testing.T) {
 	for _, kind := range Kinds() {
 		spec := DefaultSpec()
 		spec.Kind, spec.Margin = kind, 0
-		l, err := NewLinear(spec, NewWeights(0), nil)
+		l, err := NewLinear(spec, NewWeights(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +240,7 @@ func TestWeightsThatAreTakenAwayRaiseTheCeiling(t *testing.T) {
 			h := NewHindsight(spec, nil)
 			for mistakes := range uint64(10) {
 				w := NewWeights(0)
-				l, err := NewLinear(spec, w, nil)
+				l, err := NewLinear(spec, w)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -358,4 +359,17 @@ func BenchmarkCeiling(b *testing.B) {
 			}
 		})
 	}
+}
+
+// greatestCount returns how many of the sizes, the smallest first, sum to no
+// more than the budget. It sorts them.
+func greatestCount(sizes []float64, budget float64) uint64 {
+	slices.Sort(sizes)
+	sum := 0.0
+	for n, s := range sizes {
+		if sum += s; sum > budget {
+			return uint64(n)
+		}
+	}
+	return uint64(len(sizes))
 }

@@ -205,13 +205,12 @@ func (l *Dual) Obey(rules *Rules) {
 	rules.Project(l.w)
 }
 
-// move adds a step to w and returns how far the projection onto the rules led.
-func (l *Dual) move(step float64, x Vector) (projected float64) {
-	if step == 0 {
-		return 0
+// move adds a step to w, and keeps w to the rules.
+func (l *Dual) move(step float64, x Vector) {
+	if step != 0 {
+		l.w.Add(step, x)
+		l.rules.Project(l.w)
 	}
-	l.w.Add(step, x)
-	return l.rules.Project(l.w)
 }
 
 // Score returns w·x.
@@ -238,7 +237,7 @@ func (l *Dual) Learn(e Lesson) Update {
 // first takes the first step on a lesson.
 func (l *Dual) first(k *dualLesson) Update {
 	s := l.spec.DualStep(k.Label, k.Weight, l.w.Dot(k.Vector), k.norm, 0)
-	s.Projected = l.move(s.Step, k.Vector)
+	l.move(s.Step, k.Vector)
 	k.alpha = s.Alpha
 	l.tally.Learnt(k.Label, s.Update, s.Gain)
 	return s.Update

@@ -13,7 +13,7 @@ func Example() {
 	important := model.Vector{{Index: 3, Value: 0.6}, {Index: 5, Value: 0.8}} // ascending by Index
 	ordinary := model.Vector{{Index: 3, Value: 0.6}, {Index: 7, Value: 0.8}}
 
-	learner, err := model.NewLinear(model.Spec{Kind: model.KindPerceptron}, model.NewWeights(0), nil)
+	learner, err := model.NewLinear(model.Spec{Kind: model.KindPerceptron}, model.NewWeights(0))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -34,7 +34,7 @@ func Example() {
 // have been mistakes.
 func ExampleHindsight() {
 	spec := model.Spec{Kind: model.KindPerceptron}
-	learner, err := model.NewLinear(spec, model.NewWeights(0), nil)
+	learner, err := model.NewLinear(spec, model.NewWeights(0))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,7 +16,7 @@ func perceptronSpec(z Zero) Spec {
 
 func mustLearn(t testing.TB, s Spec, w *Weights) *Linear {
 	t.Helper()
-	l, err := NewLinear(s, w, nil)
+	l, err := NewLinear(s, w)
 	if err != nil {
 		t.Fatal(err)
 	}

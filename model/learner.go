@@ -76,9 +76,6 @@ type Update struct {
 	// Step is the signed coefficient a of the change w ← w + a·x; 0 when w did
 	// not change.
 	Step float64
-	// Projected is how far the step was followed by a projection onto rules, in
-	// Euclidean norm; see NewLinear.
-	Projected float64
 }
 
 // Kind names a learner.
@@ -212,19 +209,16 @@ func (s Spec) passiveAggressiveStep(label Label, weight, squaredNorm float64, u 
 
 // Linear is a learner over explicit weights. Deterministic; not safe for concurrent use.
 type Linear struct {
-	w     *Weights
-	spec  Spec
-	rules *Rules
+	w    *Weights
+	spec Spec
 }
 
-// NewLinear builds the learner of s on top of w, which it owns from then on. It keeps w to
-// the rules, nil being none: it projects w after every lesson that moves it
-// (Update.Projected). It does not project w at the start; see Rules.Project.
-func NewLinear(s Spec, w *Weights, rules *Rules) (*Linear, error) {
+// NewLinear builds the learner of s on top of w, which it owns from then on.
+func NewLinear(s Spec, w *Weights) (*Linear, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	return &Linear{w: w, spec: s, rules: rules}, nil
+	return &Linear{w: w, spec: s}, nil
 }
 
 // Score returns w·x. It changes nothing.
@@ -245,7 +239,6 @@ func (l *Linear) Learn(e Lesson) Update {
 	}
 	if u.Step != 0 {
 		l.w.Add(u.Step, e.Vector)
-		u.Projected = l.rules.Project(l.w)
 	}
 	return u
 }

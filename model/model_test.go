@@ -139,7 +139,7 @@ func TestLearnersAgainstTheirPrintedForm(t *testing.T) {
 	for _, spec := range everySpec() {
 		t.Run(fmt.Sprintf("%s zero %d variant %d", spec.Kind, spec.Zero, spec.Variant), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, uint64(spec.Zero)))
-			fast, err := NewLinear(spec, NewWeights(0), nil)
+			fast, err := NewLinear(spec, NewWeights(0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestTheLossOfPA2StaysBelowItsBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	spec := DefaultSpec()
 	for range 200 {
-		l, err := NewLinear(spec, NewWeights(0), nil)
+		l, err := NewLinear(spec, NewWeights(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestBadSpecsAreRefused(t *testing.T) {
 	} {
 		s := DefaultSpec()
 		spoil(&s)
-		if _, err := NewLinear(s, NewWeights(0), nil); err == nil {
+		if _, err := NewLinear(s, NewWeights(0)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -145,7 +145,9 @@ func (h *Hindsight) sizes(a *allowance) []sized {
 	return out
 }
 
-// countAt is count for the lessons of a stage.
+// countAt turns the right side of the theorem into mistakes in the lessons of a stage: those
+// of all, or those of the important and of the ordinary ones, where what is known of the
+// others' mistakes leaves less for each. sizes are those of all lessons, the smallest first.
 func (h *Hindsight) countAt(sizes []sized, s *stage, value float64, a *allowance) uint64 {
 	g := h.gainsAt(s)
 	of := func(label, known float64) (n uint64) {

@@ -93,7 +93,7 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 	t.Helper()
 	w := NewWeights(0)
 	rules.Project(w)
-	l, err := NewLinear(spec, w, rules)
+	l, err := NewLinear(spec, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,13 +118,14 @@ func playObeying(t *testing.T, rng *rand.Rand, spec Spec, stream []streamed, fro
 		p.lessons = append(p.lessons, e.Lesson)
 		h.Add(e.Lesson)
 		u := l.Learn(e.Lesson)
+		projected := rules.Project(w)
 		if spec.Passive() {
 			tally.Learnt(e.Label, u, spec.FirstGain(e.Label, e.Weight, e.Vector.SquaredNorm(), u))
 			h.Tally(DualTally{}, tally)
 		}
-		if !spec.Passive() && u.Projected > 0 {
-			h.Displace(u.Projected)
-			p.moved += u.Projected
+		if !spec.Passive() && projected > 0 {
+			h.Displace(projected)
+			p.moved += projected
 		}
 		if u.Mistake || u.Step != 0 && !spec.Passive() {
 			p.mistakes++

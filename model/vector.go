@@ -3,6 +3,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -90,14 +91,5 @@ func Dot(a, b Vector) float64 {
 // Sort puts the features of v into ascending order, in place. It does not merge
 // features with the same index; that is up to the caller.
 func (v Vector) Sort() {
-	slices.SortFunc(v, func(a, b Feature) int {
-		switch {
-		case a.Index < b.Index:
-			return -1
-		case a.Index > b.Index:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(v, func(a, b Feature) int { return cmp.Compare(a.Index, b.Index) })
 }

@@ -38,8 +38,8 @@ through Kafka are not in it: the snapshots topic is their backup.
 
 With --account, copy one account, to bring it to another machine: its weights and
 the rest of its state, the journal and the lessons that are still kept, the
-features of its messages, and the ledger of its marks. FILE is then compressed
-with gzip. "hinged restore --account" puts it into a store.
+features of its messages, and the ledger of its marks. "hinged restore --account"
+puts it into a store.
 
 hinged writes the copy under another name, reads it back and checks it before it
 renames it to FILE. So FILE is either complete or not there. Only its owner can

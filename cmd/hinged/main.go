@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	unusable := slices.ContainsFunc([]error{store.ErrDamaged, store.ErrNewer, store.ErrSchema, copies.ErrExport, copies.ErrUnsound}, func(target error) bool { return errors.Is(err, target) })
+	unusable := slices.ContainsFunc([]error{store.ErrDamaged, store.ErrNewer, store.ErrSchema, copies.ErrUnsound}, func(target error) bool { return errors.Is(err, target) })
 	if unusable && !errors.As(err, new(*cli.ExitError)) {
 		err = &cli.ExitError{Code: exitData, Err: err}
 	}

@@ -167,19 +167,20 @@ func escape(text string) string { return special.ReplaceAllString(text, `\$0`) }
 var (
 	comment = regexp.MustCompile(`(?s)<!--.*?-->\n`)
 	heading = regexp.MustCompile(`(?m)^# .*\n`)
-	rule    = regexp.MustCompile(`(?m)^\| \| \|\n\|---\|---\|\n`)
-	row     = regexp.MustCompile(`(?m)^\| (type|default|allowed|example) \| (.*) \|$`)
+	head    = regexp.MustCompile(`(?m)^\| key \|.*\n\|---.*\n`)
+	row     = regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*) \|$`)
 	mdLink  = regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
 )
 
-// configManual turns docs/config.md into the Markdown of a manual page: rows of
-// its small tables become lines of their own.
+// configManual turns docs/config.md into the Markdown of a manual page: a row of a table
+// becomes a key with what is said of it below.
 func configManual(page []byte, at time.Time) []byte {
 	text := comment.ReplaceAllString(string(page), "")
 	text = heading.ReplaceAllString(text, "")
 	text = mdLink.ReplaceAllString(text, "$1")
-	text = rule.ReplaceAllString(text, "")
-	text = row.ReplaceAllString(text, "$1: $2\n")
+	text = head.ReplaceAllString(text, "")
+	text = row.ReplaceAllString(text, "$1\n: $5 Type: $2. Default: $3. Allowed: $4.\n")
+	text = strings.ReplaceAll(text, `\|`, "|")
 	text = regexp.MustCompile(`(?m)^## `).ReplaceAllString(text, "# ")
 	text = regexp.MustCompile(`(?m)^### `).ReplaceAllString(text, "## ")
 	return fmt.Appendf(nil, "%% \"HINGED.TOML\" \"5\" \"%s\" \"hinged %s\" \"hinged\"\n# NAME\nhinged.toml \\- the configuration of hinged\n\n# DESCRIPTION\n%s\n# SEE ALSO\n**hinged(1)**\n",

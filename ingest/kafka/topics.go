@@ -197,7 +197,7 @@ func (c *Client) check(ctx context.Context, roles []role, have []int32) error {
 	if have[3] != have[0] {
 		advice := "create another topic for snapshots"
 		if have[3] < have[0] {
-			advice = "if partitions were added to the input, most accounts belong to another partition now, and docs/kafka.md, “How many partitions”, says how to keep what was learnt; if nothing was learnt yet, create another topic for snapshots"
+			advice = "if partitions were added to the input, most accounts belong to another partition now, and docs/kafka-operation.md, “How many partitions”, says how to keep what was learnt; if nothing was learnt yet, create another topic for snapshots"
 		}
 		errs = append(errs, fmt.Errorf("%w: the snapshots topic %s has %s, the input topic %s has %s; they must have as many: %s",
 			ErrUnfit, roles[3].name, plural(have[3]), roles[0].name, plural(have[0]), advice))

@@ -39,7 +39,6 @@ var Export = Copy{"export", func(ctx context.Context, h Host, account string, w 
 		if err != nil {
 			return err
 		}
-		_, err = copies.WriteExport(in[account], account, copies.PatientWriter(ctx, w))
-		return err
+		return in[account].CopyAccount(account, copies.PatientWriter(ctx, w))
 	})
 }}

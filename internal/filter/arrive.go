@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"container/heap"
 	"fmt"
 
 	"github.com/hinged/hinged/featurize"
@@ -173,8 +172,8 @@ func (f *Arrivals) meet(e *Arrived, role ingest.Role, r *Result) (store.Message,
 	if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 && m.Claimed && id.Own && id.Sender == m.Sender {
 		m.Own, m.Claimed = true, false // a copy of the owner's message, as from a mailing list
 	}
-	f.Messages.oldest.push(e.Meta.Key)
-	f.People.copies.add(m.ID, e.Meta.Key)
+	f.Messages.oldest = append(f.Messages.oldest, e.Meta.Key)
+	defer f.People.copies.add(m.ID, e.Meta.Key) // it doesn't answer itself
 	if role == ingest.RoleDrafts {
 		return m, nil // not sent: it answers nobody yet
 	}
@@ -286,10 +285,10 @@ func (f *Arrivals) decide(e *Arrived, m *store.Message, r *Result) error {
 	// About mail that may be the owner's own silence says nothing.
 	if f.Teacher.waits(m) {
 		f.Waits.waitForSilence(m, a.ActiveDays+1)
-		heap.Push(&f.Waits.waiting, silenceOf(m.SilenceFrom, m.Seq, e.Meta.Key))
+		f.Waits.waiting.push(store.Moment(m.SilenceFrom), m.Seq, e.Meta.Key)
 		if f.opts.Provisional() {
 			m.Quiet = store.QuietHours
-			heap.Push(&f.Waits.hours, settleEntry{m.Arrived, m.Seq, e.Meta.Key})
+			f.Waits.hours.push(m.Arrived, m.Seq, e.Meta.Key)
 		}
 	}
 	r.Decision = &d

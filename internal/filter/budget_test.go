@@ -101,25 +101,21 @@ func budgetStream(t *testing.T, n int, share, positive float64, score func(i, n 
 	return marked
 }
 
-// The newest scores are the same when they are kept and when they are gathered, as after
-// a restart.
 func TestTheNewestScoresAreTheLastInOrder(t *testing.T) {
 	st := store.NewState()
 	w := newWindow(st.Recent, func(*store.Scored) {})
-	var kept newest
 	rng := rand.New(rand.NewPCG(3, 3))
 	var all []point
 	for n := range uint64(2*windowSize + 7) {
 		s := store.Scored{Score: float32(math.Round(10 * rng.NormFloat64()))} // with equal ones
 		w.add(n, s)
-		kept.add(w, n, s)
 		all = append(all, pointOf(slotOf(n), &s))
 		if n%97 > 0 && n != budgetSize-1 && n != budgetSize {
 			continue
 		}
 		want := slices.Clone(all[max(0, len(all)-budgetSize):])
 		slices.SortFunc(want, comparePoints)
-		if !slices.Equal(kept, want) || !slices.Equal(newestOf(w, n+1), want) {
+		if !slices.Equal(w.newest(n+1), want) {
 			t.Fatalf("after %d scores the newest are not the last %d in order", n+1, budgetSize)
 		}
 	}

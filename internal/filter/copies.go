@@ -20,69 +20,33 @@ import (
 // loaded for one message do.
 type copyIndex struct {
 	messages *store.Table[store.Message]
-	first    map[store.ID]store.MessageKey   // nil: not derived yet
-	more     map[store.ID][]store.MessageKey // those after the first, where there are any
-	// last is the message that was added last, which the table may not have yet.
-	last struct {
-		id  store.ID
-		key store.MessageKey
-	}
-}
-
-// derive gathers what the table has.
-func (ix *copyIndex) derive() {
-	ix.first, ix.more = make(map[store.ID]store.MessageKey, ix.messages.Len()), map[store.ID][]store.MessageKey{}
-	ids := map[store.MessageKey]store.ID{}
-	for _, k := range bySeq(ix.messages, func(k store.MessageKey, m *store.Message) { ids[k] = m.ID }) {
-		ix.add(ids[k], k)
-	}
-	if _, there := ix.messages.Get(string(ix.last.key[:])); !there {
-		ix.add(ix.last.id, ix.last.key)
-	}
+	byID     map[store.ID][]store.MessageKey // nil: not derived yet
 }
 
 func (ix *copyIndex) add(id store.ID, k store.MessageKey) {
-	if id == 0 {
-		return
-	}
-	if ix.first == nil {
-		ix.last.id, ix.last.key = id, k
-		return
-	}
-	if _, taken := ix.first[id]; taken {
-		ix.more[id] = append(ix.more[id], k)
-	} else {
-		ix.first[id] = k
+	if id != 0 && ix.byID != nil {
+		ix.byID[id] = append(ix.byID[id], k)
 	}
 }
 
 func (ix *copyIndex) drop(id store.ID, k store.MessageKey) {
-	more := ix.more[id]
-	switch {
-	case id == 0:
-	case ix.first == nil:
-		if ix.last.key == k {
-			ix.last.id = 0
-		}
-	case ix.first[id] != k:
-		removeFrom(ix.more, id, k)
-	case len(more) == 0:
-		delete(ix.first, id)
-	default:
-		ix.first[id] = more[0]
-		removeFrom(ix.more, id, more[0])
+	rest := slices.DeleteFunc(ix.byID[id], func(other store.MessageKey) bool { return other == k })
+	if len(rest) == 0 {
+		delete(ix.byID, id)
+	} else {
+		ix.byID[id] = rest
 	}
 }
 
 func (ix *copyIndex) of(id store.ID) []store.MessageKey {
-	if ix.first == nil {
-		ix.derive()
+	if ix.byID == nil {
+		ix.byID = make(map[store.ID][]store.MessageKey, ix.messages.Len())
+		ids := map[store.MessageKey]store.ID{}
+		for _, k := range bySeq(ix.messages, func(k store.MessageKey, m *store.Message) { ids[k] = m.ID }) {
+			ix.add(ids[k], k)
+		}
 	}
-	k, known := ix.first[id]
-	if !known || id == 0 {
-		return nil
-	}
-	return append([]store.MessageKey{k}, ix.more[id]...)
+	return slices.Clone(ix.byID[id])
 }
 
 // People is what an account remembers of those who write to its owner: their history, and which

@@ -30,30 +30,6 @@ type Dual struct {
 	Bold float64 `cbor:"6,keyasint,omitempty"`
 }
 
-const (
-	maxWindow = 10_000
-	maxSteps  = 100
-	maxBold   = 1000
-)
-
-func (d Dual) validate(bad func(format string, args ...any)) {
-	if d.Window < 0 || d.Window > maxWindow {
-		bad("the replay window is %d lessons; it must be from 0 (no replay) to %d", d.Window, maxWindow)
-	}
-	if d.Steps < 0 || d.Steps > maxSteps {
-		bad("there are %d steps of replay for each message; they must be from 0 to %d", d.Steps, maxSteps)
-	}
-	if !(d.Bold >= 0 && d.Bold <= maxBold) {
-		bad("lessons may weigh %v times more; that must be from 0 to %v", d.Bold, maxBold)
-	}
-	if d.Horizon < 0 || d.MarkedHorizon < 0 {
-		bad("provisional labels come after %v, for marked mail after %v; both must be 0 (never) or more", d.Horizon, d.MarkedHorizon)
-	}
-	if d.MarkedHorizon > 0 && !(d.MarkedWeight > 0 && d.MarkedWeight <= 1) {
-		bad("marked mail that was left alone has the weight %v; it must be above 0 and at most 1", d.MarkedWeight)
-	}
-}
-
 // replays reports whether the learner is one that keeps a window.
 func (o *Options) replays() bool {
 	return o.Learner.Kind == model.KindDual && o.Kernel.linear() && o.Dual.Window > 0

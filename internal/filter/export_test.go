@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/hinged/hinged/featurize"
@@ -49,10 +48,6 @@ const NewDomain = newDomain
 
 var NewWindow = newWindow
 
-type Newest = newest
-
-var NewestOf = newestOf
-
 type Point = point
 
 var PointOf = pointOf
@@ -60,8 +55,6 @@ var PointOf = pointOf
 const ReadMany = readMany
 const ReadWeight = readWeight
 const ServerWindow = serverWindow
-
-type SettleEntry = settleEntry
 
 var Share = share
 var SlotOf = slotOf
@@ -118,7 +111,8 @@ func (f *Filter) WaitingInOrder() (senders []string) {
 	q := slices.Clone(f.Waits.waiting)
 	seen := map[store.MessageKey]bool{}
 	for len(q) > 0 {
-		e := heap.Pop(&q).(settleEntry)
+		e := q[0]
+		q.pop()
 		m, ok := f.st.Messages.Get(string(e.key[:]))
 		if ok && m.Seq == e.seq && int64(m.SilenceFrom) == int64(e.since) && !seen[e.key] {
 			seen[e.key] = true

@@ -160,7 +160,6 @@ func (f *Filter) begin(o Options) error {
 	f.ledger = ledger.New(f.st, f.wanted)
 	f.tellLedger()
 	f.learning.lessons, f.learning.messages = newLessonWindow(f.st), f.st.Messages
-	f.Waits.early = newEarlyIndex(f.st)
 	return nil
 }
 

@@ -119,7 +119,7 @@ func weighed(f *filter.Filter) string {
 func (w *world) wantLearntFromNothing() {
 	w.t.Helper()
 	weights := model.NewWeights(0)
-	learner, err := model.NewLinear(w.f.Options().Learner, weights, nil)
+	learner, err := model.NewLinear(w.f.Options().Learner, weights)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -3,8 +3,6 @@
 package filter
 
 import (
-	"container/heap"
-
 	"github.com/hinged/hinged/store"
 )
 
@@ -65,7 +63,7 @@ func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with mann
 	queued := m.Pending.Label != 0 && m.Pending.Since == since
 	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: since, Single: with.single, Batch: with.batch}
 	if !queued {
-		heap.Push(&f.Waits.settling, settleEntry{since, m.Seq, k})
+		f.Waits.settling.push(since, m.Seq, k)
 	}
 	return nil
 }

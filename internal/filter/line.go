@@ -18,7 +18,6 @@ type Line struct {
 	labelled *window
 	standing Standing
 	recent   *window
-	newest   newest // of recent; nil: not gathered
 	cut      cut
 	stale    bool // the windows changed since cut was fitted
 }
@@ -28,7 +27,7 @@ func (f *Line) gather() {
 	f.standing = Standing{}
 	f.labelled = newWindow(f.st.Labelled, func(e *store.Scored) { f.standing.count(e, 1) })
 	f.recent = newWindow(f.st.Recent, func(*store.Scored) {})
-	f.newest, f.stale = nil, true
+	f.stale = true
 }
 
 // fitted returns the cut in force, fitting it anew when the windows changed.
@@ -36,10 +35,7 @@ func (f *Line) fitted() cut {
 	if f.stale {
 		recent := f.recent.sorted
 		if f.opts.Threshold.Mode == ModeBudget {
-			if f.newest == nil {
-				f.newest = newestOf(f.recent, f.st.Account.Scores)
-			}
-			recent = f.newest
+			recent = f.recent.newest(f.st.Account.Scores)
 		}
 		f.cut = f.opts.Threshold.fit(f.labelled, recent, f.st.Account.Owed)
 		if f.opts.Threshold.Mode == ModeAuto {
@@ -69,11 +65,7 @@ func (f *Line) Called(score float64) store.Outcome {
 // owed to a budget.
 func (f *Line) noteScore(score float64, o store.Outcome) {
 	a := &f.st.Account
-	s := store.Scored{Score: RoundedScore(score)}
-	f.recent.add(a.Scores, s)
-	if f.newest != nil {
-		f.newest.add(f.recent, a.Scores, s)
-	}
+	f.recent.add(a.Scores, store.Scored{Score: RoundedScore(score)})
 	a.Scores++
 	if t := f.opts.Threshold; t.Mode == ModeBudget {
 		a.Owed += t.Share

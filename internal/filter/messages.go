@@ -4,6 +4,7 @@ package filter
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
@@ -13,14 +14,13 @@ import (
 // Messages are the messages that an account remembers.
 type Messages struct {
 	*parts
-	oldest messageQueue // all of them, by Seq
+	oldest []store.MessageKey // all of them, by Seq
 }
 
 // Newest yields the known messages with their rows, the one that arrived last first.
 func (f *Messages) Newest() iter.Seq2[store.MessageKey, store.Message] {
 	return func(yield func(store.MessageKey, store.Message) bool) {
-		for i := len(f.oldest.keys) - 1; i >= f.oldest.head; i-- {
-			k := f.oldest.keys[i]
+		for _, k := range slices.Backward(f.oldest) {
 			if m, ok := f.st.Messages.Get(string(k[:])); ok && !yield(k, m) {
 				return
 			}
@@ -55,8 +55,8 @@ func (f *Explainer) SquaredNorm(x *featurize.Features) float64 {
 
 // Oldest returns when the oldest known message arrived.
 func (f *Messages) Oldest() (at store.Moment, ok bool) {
-	for i := f.oldest.head; i < len(f.oldest.keys); i++ {
-		if m, ok := f.st.Messages.Get(string(f.oldest.keys[i][:])); ok {
+	for _, k := range f.oldest {
+		if m, ok := f.st.Messages.Get(string(k[:])); ok {
 			return m.Arrived, true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
@@ -157,9 +158,6 @@ func (o Options) KernelSpec() model.KernelSpec {
 // Another reports whether what was learnt under the options p is of no use under o.
 func (o Options) Another(p Options) bool { return o.Kernel.Degree != p.Kernel.Degree }
 
-// maxSupports bounds the state that an account may have.
-const maxSupports = 100_000
-
 // DefaultOptions returns the settings that measured best (docs/results.md) and
 // the marks, windows and limits of DESIGN.md.
 func DefaultOptions() Options {
@@ -194,72 +192,61 @@ func DefaultOptions() Options {
 
 // Validate reports every reason why o cannot be used, joined.
 func (o Options) Validate() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if err := o.Learner.Validate(); err != nil {
-		errs = append(errs, err)
+	t, d, l := o.Threshold, o.Dual, o.Limits
+	errs := []error{o.Learner.Validate(), ValidateRules(o.Rules)}
+	if !o.Kernel.linear() && errs[0] == nil {
+		errs = append(errs, o.KernelSpec().Validate())
 	}
-	if !o.Kernel.linear() {
-		if err := o.KernelSpec().Validate(); err != nil && o.Learner.Validate() == nil {
-			errs = append(errs, err)
+	_, zone := zones.Load(o.TimeZone)
+	in := func(m Mode, ok bool) bool { return t.Mode != m || ok }
+	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	weight := func(w float64) bool { return w > 0 && w <= 1 }
+	least := min(l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early)
+	shortest := min(o.Settle, o.EarlyFor, o.NamesFor, o.MarkWithin, o.Elsewhere, d.Horizon, d.MarkedHorizon, l.Keep)
+	for _, c := range []struct {
+		ok   bool
+		what string
+		is   any
+		must string
+	}{
+		{o.Kernel.linear() || o.Kernel.Budget >= 1 && o.Kernel.Budget <= maxSupports, "the most supports", o.Kernel.Budget, "be from 1 to 100000"},
+		{slices.Contains([]Mode{ModeAuto, ModeMissed, ModeBudget, ModeCost, ModeFixed}, t.Mode), "threshold mode", t.Mode, "be auto, missed, budget, cost or fixed"},
+		{in(ModeAuto, t.Precision >= 0 && t.Precision < 1), "the precision promised", t.Precision, "be at least 0 and below 1"},
+		{in(ModeMissed, t.Missed > 0 && t.Missed < 1), "the share that may be missed", t.Missed, "lie between 0 and 1"},
+		{in(ModeBudget, t.Share > 0 && t.Share < 1), "threshold share", t.Share, "lie between 0 and 1"},
+		{in(ModeCost, t.Cost > 0 && finite(t.Cost)), "threshold cost", t.Cost, "be a finite number above 0"},
+		{in(ModeFixed, finite(t.Value)), "threshold value", t.Value, "be a finite number"},
+		{t.UnsureShare >= 0 && t.UnsureShare < 1, "unsure share", t.UnsureShare, "be at least 0 and below 1"},
+		{t.PerDay >= 0, "marks per day", t.PerDay, "be 0 (no cap) or more"},
+		{slices.Contains([]Shadow{ShadowAuto, ShadowOn, ShadowOff}, o.Shadow), "shadow", o.Shadow, "be auto, on or off"},
+		{o.SilenceDays >= 0, "days of silence", o.SilenceDays, "be 0 (off) or more"},
+		{zone == nil, "time zone", o.TimeZone, "be a name of the IANA database"},
+		{weight(o.ImplicitWeight), "implicit weight", o.ImplicitWeight, "be above 0 and at most 1"},
+		{weight(o.AnswerWeight), "the weight of an answer", o.AnswerWeight, "be above 0 and at most 1"},
+		{d.MarkedHorizon <= 0 || weight(d.MarkedWeight), "the weight of marked mail left alone", d.MarkedWeight, "be above 0 and at most 1"},
+		{d.Window >= 0 && d.Window <= maxWindow, "the replay window", d.Window, "be from 0 (no replay) to 10000"},
+		{d.Steps >= 0 && d.Steps <= maxSteps, "steps of replay for each message", d.Steps, "be from 0 to 100"},
+		{d.Bold >= 0 && d.Bold <= maxBold, "how many times more lessons may weigh", d.Bold, "be from 0 to 1000"},
+		{o.Bulk >= 0, "bulk", o.Bulk, "be 0 (every change counts) or more"},
+		{o.Companion == "" || ingest.IsCompanion(ingest.CanonicalFlag(o.Companion)), "the companion", o.Companion, "begin with " + ingest.Companion + ", so that every hinged knows it"},
+		{shortest >= 0, "a duration", shortest, "be 0 or more"},
+		{l.Journal >= 0, "journal entries to keep", l.Journal, "be 0 or more"},
+		{least >= 100, "a limit", least, "be at least 100"},
+	} {
+		if !c.ok {
+			errs = append(errs, fmt.Errorf("%s is %v; it must %s", c.what, c.is, c.must))
 		}
-		if b := o.Kernel.Budget; b < 1 || b > maxSupports {
-			bad("the most supports are %d; they must be from 1 to %d", b, maxSupports)
-		}
 	}
-	o.Threshold.validate(bad)
-	switch o.Shadow {
-	case ShadowAuto, ShadowOn, ShadowOff:
-	default:
-		bad("shadow %q is unknown; it is auto, on or off", o.Shadow)
-	}
-	if o.Settle < 0 {
-		bad("settle window is %v; it must be 0 or more", o.Settle)
-	}
-	if o.SilenceDays < 0 {
-		bad("silence is %d days; it must be 0 (off) or more", o.SilenceDays)
-	}
-	if _, err := zones.Load(o.TimeZone); err != nil {
-		bad("time zone %q is unknown: %w", o.TimeZone, err)
-	}
-	if !(o.ImplicitWeight > 0 && o.ImplicitWeight <= 1) {
-		bad("implicit weight is %v; it must be above 0 and at most 1", o.ImplicitWeight)
-	}
-	if !(o.AnswerWeight > 0 && o.AnswerWeight <= 1) {
-		bad("the weight of an answer is %v; it must be above 0 and at most 1", o.AnswerWeight)
-	}
-	o.Dual.validate(bad)
-	if o.Bulk < 0 {
-		bad("bulk is %d; it must be 0 (every change counts) or more", o.Bulk)
-	}
-	o.validateMarking(bad)
-	if err := ValidateRules(o.Rules); err != nil {
-		errs = append(errs, err)
-	}
-	if o.EarlyFor < 0 || o.NamesFor < 0 {
-		bad("early feedback waits for %v, names are kept for %v; both must be 0 or more", o.EarlyFor, o.NamesFor)
-	}
-	o.Limits.validate(bad)
 	return errors.Join(errs...)
 }
 
-func (o *Options) validateMarking(bad func(format string, args ...any)) {
-	if o.Companion != "" && !ingest.IsCompanion(ingest.CanonicalFlag(o.Companion)) {
-		bad("the companion is %q; it must begin with %s, so that every hinged knows it", o.Companion, ingest.Companion)
-	}
-	if o.MarkWithin < 0 || o.Elsewhere < 0 {
-		bad("mail is marked within %v, and looked for elsewhere for %v; both must be 0 or more", o.MarkWithin, o.Elsewhere)
-	}
-}
-
-func (l Limits) validate(bad func(format string, args ...any)) {
-	if n := min(l.Senders, l.Threads, l.IDs, l.Messages, l.Weights, l.Ledger, l.Refusals, l.Early); n < 100 {
-		bad("a limit is %d; every limit must be at least 100", n)
-	}
-	if l.Keep < 0 || l.Journal < 0 {
-		bad("mail is kept for %v, and %d journal entries; both must be 0 or more", l.Keep, l.Journal)
-	}
-}
+// What an account may have at most.
+const (
+	maxSupports = 100_000
+	maxWindow   = 10_000
+	maxSteps    = 100
+	maxBold     = 1000
+)
 
 // optionsOf returns the options in force in a state.
 func optionsOf(st *store.State) (Options, error) {
@@ -275,36 +262,3 @@ func optionsOf(st *store.State) (Options, error) {
 
 // marking reports whether anything is to be done with important messages.
 func (o *Options) marking() bool { return len(o.Marks) > 0 || o.CopyTo != "" }
-
-func (t Threshold) validate(bad func(format string, args ...any)) {
-	switch t.Mode {
-	case ModeAuto:
-		if !(t.Precision >= 0 && t.Precision < 1) {
-			bad("the precision promised is %v; it must be at least 0 and below 1", t.Precision)
-		}
-	case ModeMissed:
-		if !(t.Missed > 0 && t.Missed < 1) {
-			bad("the share that may be missed is %v; it must lie between 0 and 1", t.Missed)
-		}
-	case ModeFixed:
-		if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
-			bad("threshold value is %v; it must be a finite number", t.Value)
-		}
-	case ModeBudget:
-		if !(t.Share > 0 && t.Share < 1) {
-			bad("threshold share is %v; it must lie between 0 and 1", t.Share)
-		}
-	case ModeCost:
-		if !(t.Cost > 0) || math.IsInf(t.Cost, 0) {
-			bad("threshold cost is %v; it must be a finite number above 0", t.Cost)
-		}
-	default:
-		bad("threshold mode %q is unknown; the modes are auto, missed, budget, cost and fixed", t.Mode)
-	}
-	if u := t.UnsureShare; !(u >= 0 && u < 1) {
-		bad("unsure share is %v; it must be at least 0 and below 1", u)
-	}
-	if t.PerDay < 0 {
-		bad("marks per day is %d; it must be 0 (no cap) or more", t.PerDay)
-	}
-}

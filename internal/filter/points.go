@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"math"
 	"slices"
 
 	"github.com/hinged/hinged/model"
@@ -31,47 +30,6 @@ func pointOf(slot uint32, s *store.Scored) point {
 		p.Doubt = readDoubt
 	}
 	return p
-}
-
-// sorted returns points in the order of comparePoints, in a new slice with room for one more.
-// Scores lie about evenly between the least and the greatest, so each first goes to the part
-// of that range that it lies in, of as many as there are points, and only those of one part
-// are compared. O(n) for scores that are spread, O(n log n) for any.
-func sorted(points []point) []point {
-	out := make([]point, len(points), len(points)+1)
-	least, most := math.Inf(1), math.Inf(-1)
-	for i := range points {
-		least, most = min(least, points[i].Score), max(most, points[i].Score)
-	}
-	parts := len(points)
-	scale := float64(parts) / (most - least)
-	if !(scale > 0 && scale <= math.MaxFloat64) { // too few points, or too close
-		copy(out, points)
-		slices.SortFunc(out, comparePoints)
-		return out
-	}
-	part := func(p *point) int { return min(parts-1, int(float64((p.Score-least)*scale))) }
-	ends := make([]int32, parts)
-	for i := range points {
-		ends[part(&points[i])]++
-	}
-	end := int32(0)
-	for i, n := range ends {
-		ends[i], end = end, end+n // where the part begins
-	}
-	for i := range points {
-		at := &ends[part(&points[i])]
-		out[*at] = points[i]
-		*at++
-	}
-	begin := int32(0)
-	for _, end := range ends {
-		if end-begin > 1 {
-			slices.SortFunc(out[begin:end], comparePoints)
-		}
-		begin = end
-	}
-	return out
 }
 
 // comparePoints orders by score, then by label, then by slot.

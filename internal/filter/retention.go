@@ -28,8 +28,8 @@ func (f *Messages) capMessages() {
 	}
 	var stay []store.MessageKey
 	lessons := f.learning.lessons.all()
-	for f.st.Messages.Len() > limit-most/10 && !f.oldest.empty() {
-		k := f.oldest.front()
+	for f.st.Messages.Len() > limit-most/10 && len(f.oldest) > 0 {
+		k := f.oldest[0]
 		if m, ok := f.st.Messages.Get(string(k[:])); ok {
 			if _, in := lessons[k]; in {
 				stay = append(stay, k)
@@ -37,10 +37,10 @@ func (f *Messages) capMessages() {
 				f.lose(k, &m)
 			}
 		}
-		f.oldest.pop()
+		f.oldest = f.oldest[1:]
 	}
 	if len(stay) > 0 {
-		f.oldest = messageQueue{keys: slices.Concat(stay, f.oldest.keys[f.oldest.head:])}
+		f.oldest = slices.Concat(stay, f.oldest)
 	}
 }
 
@@ -67,9 +67,9 @@ func (f *Messages) forgetOld() {
 	// Messages arrived in the order of their numbers and of the clock.
 	var stay []store.MessageKey
 	replayed, lessons := f.replayedSince(), f.learning.lessons.all()
-	first, n := f.st.Account.Messages+1, f.oldest.head
-	for ; n < len(f.oldest.keys); n++ {
-		k := f.oldest.keys[n]
+	first, n := f.st.Account.Messages+1, 0
+	for ; n < len(f.oldest); n++ {
+		k := f.oldest[n]
 		m, ok := f.st.Messages.Get(string(k[:]))
 		if !ok {
 			continue
@@ -84,7 +84,7 @@ func (f *Messages) forgetOld() {
 		}
 		f.lose(k, &m)
 	}
-	f.oldest = messageQueue{keys: slices.Concat(stay, f.oldest.keys[n:])}
+	f.oldest = slices.Concat(stay, f.oldest[n:])
 	outdated(f.st.IDs, func(k store.KnownID) bool { return k.Seq < first })
 	outdated(f.st.Threads, func(t store.Thread) bool { return t.Seq < first })
 	f.People.forgetSenders(first)

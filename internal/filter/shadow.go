@@ -239,8 +239,7 @@ func (f *Status) EndOfShadow() string {
 // marks were set without limit: of the last wouldMarkWithin messages.
 func (f *Messages) WouldMark(n int) []store.MessageKey {
 	var out []store.MessageKey
-	keys := f.oldest.keys[f.oldest.head:]
-	for _, k := range slices.Backward(keys[max(0, len(keys)-wouldMarkWithin):]) {
+	for _, k := range slices.Backward(f.oldest[max(0, len(f.oldest)-wouldMarkWithin):]) {
 		m, known := f.st.Messages.Get(string(k[:]))
 		if len(out) < n && known && m.Outcome == store.DecidedImportant && m.Reason == store.ReasonShadow {
 			out = append(out, k)

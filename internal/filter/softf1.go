@@ -2,75 +2,12 @@
 
 package filter
 
-import (
-	"math"
-)
+import "math"
 
-// lastF1 is what searchF1 found in a window of labelled scores, and what tells whether it
-// would find the same again. It often does: most lessons replace one ordinary message by
-// another, and their scores may both lie below where the search comes.
-//
-// The search goes from the top down and ends at a place. Until then, all that it looks at is
-// the blur, how many scores are important, and the scores that count at that place or
-// above, those whose sum with blur is at least the place. So while these are the same, every
-// sum, every comparison and the end are the same to the bit.
-type lastF1 struct {
-	at        float64
-	found     bool    // the rest is valid, and no score that the search looked at has changed since
-	end       float64 // the place where the search ended; -Inf: it came to the last score
-	widest    bool    // blur is maxBlur
-	important float64 // how many scores were
-	// sums are those of all scores and size that of their magnitudes, for an estimate of
-	// blur. They were exact at the search and are off by rounding since.
-	sums    soft
-	size    float64
-	changes int // since the search
-}
-
-// mostChanges is after how many changes the search is repeated anyway, so that rounding stays
-// far below slack.
-const mostChanges = 10_000
-
-// search returns what t finds among the labelled scores.
-func (w *window) search(t *Threshold) *lastF1 {
-	if !w.best.holds() || w.by != *t {
-		w.best, w.by = t.search(w.sorted), *t
-	}
-	return &w.best
-}
-
-// note says that a score came (by is 1) or went (-1).
-func (l *lastF1) note(p *point, by float64) {
-	if !l.found {
-		return
-	}
-	l.sums.add(p, by)
-	l.size += float64(by * math.Abs(p.Score))
-	l.changes++
-	l.found = l.changes < mostChanges && p.Score+maxBlur < l.end
-}
-
-// holds reports whether the search would find the same: no score that it looked at has
-// changed, as many are important, and blur is maxBlur as before. The estimate of blur is so
-// far above that rounding doesn't matter.
-func (l *lastF1) holds() bool {
-	s := &l.sums
-	ordinary := s.number - s.important
-	if !l.found || !l.widest || s.important != l.important || ordinary == 0 {
-		return false
-	}
-	apart := s.importantSum/s.important - (s.sum-s.importantSum)/ordinary
-	rounding := float64(slack * (l.size/s.important + l.size/ordinary))
-	return float64(0.9*(apart-rounding)) > maxBlur
-}
-
-// size adds up the magnitudes of scores.
-func size(scores []point) float64 {
-	sum := 0.0
-	for i := range scores {
-		sum += math.Abs(scores[i].Score)
-	}
-	return sum
+// place is what a search found: where, and the sums of all scores; of none if a class is missing.
+type place struct {
+	at  float64
+	all soft
 }
 
 // search finds the place among sorted labelled scores that t asks for. A score counts as
@@ -85,19 +22,18 @@ func size(scores []point) float64 {
 // maximum at an end. So trying those places, from the top down, finds it. The lower the place,
 // the more is marked: once so much is marked in vain that nothing further down can be better,
 // the search ends. O(n).
-func (t *Threshold) search(sorted []point) lastF1 {
+func (t Threshold) search(sorted []point) place {
 	var all, partly, fully soft
 	for i := range sorted {
 		all.add(&sorted[i], 1)
 	}
 	ordinary := all.number - all.important
 	if all.important == 0 || ordinary == 0 {
-		return lastF1{}
+		return place{}
 	}
 	apart := all.importantSum/all.important - (all.sum-all.importantSum)/ordinary
 	blur := min(maxBlur, max(minBlur, float64(apart*0.9)))
 	total := float64(2 * blur * all.important)
-	l := lastF1{found: true, end: math.Inf(-1), widest: blur == maxBlur, sums: all, size: size(sorted), important: all.important}
 	p := pick{t: t, total: total, best: math.Inf(-1)}
 	enter, leave := len(sorted)-1, len(sorted)-1
 	for leave >= 0 {
@@ -116,19 +52,17 @@ func (t *Threshold) search(sorted []point) lastF1 {
 		marked += float64(2 * blur * fully.number)
 		hits += float64(2 * blur * fully.important)
 		if p.over(marked, hits) {
-			l.end = at
 			break
 		}
 		p.try(at, marked, hits)
 	}
-	l.at = p.low + float64((p.high-p.low)/2)
-	return l
+	return place{p.low + float64((p.high-p.low)/2), all}
 }
 
 // pick chooses the best of the places that a search comes to. What is marked there, what of it
 // is important (hits), and all that is important (total) are in one unit.
 type pick struct {
-	t               *Threshold
+	t               Threshold
 	total           float64
 	best, high, low float64
 	level           bool // the last place was as good as the best

@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
@@ -52,7 +51,7 @@ func (f *Voice) ground(k store.MessageKey, m *store.Message, gone []string) bool
 func (f *Voice) back(k store.MessageKey, m *store.Message) {
 	since := f.st.Account.Clock
 	m.Pending = store.Pending{Label: m.Label, Source: m.Source, Since: since, Single: true, Back: true}
-	heap.Push(&f.Waits.settling, settleEntry{since, m.Seq, k})
+	f.Waits.settling.push(since, m.Seq, k)
 }
 
 // besides returns the strongest thing that the owner has said of m and did not take back, these

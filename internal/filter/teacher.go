@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"slices"
 	"time"
@@ -85,7 +84,7 @@ func mannerOf(place Place, away bool, modseq uint64) manner {
 // dropBulk withdraws the label that e waits for, and all like it that came at once,
 // when there are more than Options.Bulk of them, or when they belong to those that were
 // withdrawn just before. It reports whether it did.
-func (f *Teacher) dropBulk(e settleEntry, r *Result) bool {
+func (f *Teacher) dropBulk(e entry, r *Result) bool {
 	first, _ := f.st.Messages.Get(string(e.key[:]))
 	if f.opts.Bulk == 0 || first.Pending.Single {
 		return false
@@ -119,13 +118,10 @@ func (f *Teacher) dropBulk(e settleEntry, r *Result) bool {
 // hearEarly hears, in the order in which it came, what was said of a message
 // before it came. The caller puts m.
 func (f *Teacher) hearEarly(k store.MessageKey, m *store.Message, r *Result) error {
-	waiting := slices.Clone(f.Waits.early.byMessage[k])
-	if m.ID != 0 {
-		waiting = append(waiting, f.Waits.early.byID[m.ID]...)
-		slices.Sort(waiting)
-	}
-	for _, n := range waiting {
-		row := f.Waits.dropEarly(n)
+	for _, key := range f.st.Early.Find(func(row store.Early) bool {
+		return row.Message == k || row.Message == store.MessageKey{} && row.ID == m.ID && m.ID != 0
+	}) {
+		row := f.Waits.dropEarly(key)
 		if err := f.Voice.hear(k, m, said{label: row.Label, source: row.Source}, oneByOne, r); err != nil {
 			return err
 		}
@@ -213,11 +209,11 @@ func (f *Teacher) tellLine(k store.MessageKey, m *store.Message, label model.Lab
 // hearQuiet learns the provisional labels that are due at now.
 func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
 	for _, q := range []struct {
-		queue *settleQueue
+		queue *queue
 		what  store.Quiet
 	}{{&f.Waits.hours, store.QuietHours}, {&f.Waits.days, store.QuietDays}} {
 		for f.Waits.quiet(q.queue, q.what, now) {
-			k := heap.Pop(q.queue).(settleEntry).key
+			k := q.queue.pop()
 			m, _ := f.st.Messages.Get(string(k[:]))
 			if err := f.hearQuietOf(k, &m, q.what, r); err != nil {
 				return err
@@ -245,7 +241,7 @@ func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Q
 	case what == store.QuietHours && marked:
 		if f.opts.Dual.MarkedHorizon > 0 {
 			m.Quiet = store.QuietDays
-			heap.Push(&f.Waits.days, settleEntry{quietSince(m), m.Seq, k})
+			f.Waits.days.push(quietSince(m), m.Seq, k)
 		}
 		return nil
 	case what == store.QuietDays && m.Copies > 0 && !m.Seen:
@@ -280,7 +276,7 @@ func (f *Teacher) advance(at store.Moment, r *Result) error {
 			p := m.Pending
 			if p.Back {
 				f.Waits.backs = append(f.Waits.backs, e.key)
-				heap.Pop(&f.Waits.settling)
+				f.Waits.settling.pop()
 				continue
 			}
 			m.Pending = store.Pending{}
@@ -289,7 +285,7 @@ func (f *Teacher) advance(at store.Moment, r *Result) error {
 			}
 			f.st.Messages.Put(mk, m)
 		}
-		heap.Pop(&f.Waits.settling)
+		f.Waits.settling.pop()
 	}
 	if err := f.hearQuiet(now, r); err != nil {
 		return err
@@ -299,7 +295,7 @@ func (f *Teacher) advance(at store.Moment, r *Result) error {
 		if len(f.Waits.waiting) == 0 || !f.Waits.silent(f.Waits.waiting[0].key, now) {
 			return nil
 		}
-		k := heap.Pop(&f.Waits.waiting).(settleEntry).key
+		k := f.Waits.waiting.pop()
 		mk := string(k[:])
 		m, _ := f.st.Messages.Get(mk)
 		if m.Pending.Label != 0 {

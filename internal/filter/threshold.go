@@ -15,18 +15,16 @@ import (
 // the best fixed threshold in hindsight (DESIGN.md, "How much to mark").
 const windowSize = 2000
 
-// window is a ring of the last windowSize scores, kept in a table of the state
-// and, beside it, in ascending order of score.
-//
-// The sorted copy is derived: it holds nothing that the table does not.
+// window is a ring of the last windowSize scores, kept in a table of the state. All else is derived
+// from it: the scores in ascending order, and what was found in them as they are now.
 type window struct {
-	ring   *store.Ring
-	sorted []point
-	best   lastF1    // over sorted
-	by     Threshold // that found it
-	// known is the calibration of sorted, if it is calibrated.
+	ring       *store.Ring
+	sorted     []point
 	known      calibration
-	calibrated bool
+	calibrated bool // known is that of sorted
+	place      place
+	by         Threshold // that found place
+	searched   bool      // place is that of sorted
 }
 
 // slotOf returns where the n-th score ever is (n counts from 0).
@@ -39,12 +37,13 @@ func RoundedScore(score float64) float32 {
 
 // newWindow gathers the scores of a ring. It calls each with them.
 func newWindow(ring *store.Ring, each func(*store.Scored)) *window {
-	points := make([]point, 0, ring.Len())
+	sorted := make([]point, 0, ring.Len()+1)
 	ring.Each(func(slot uint32, s store.Scored) {
 		each(&s)
-		points = append(points, pointOf(slot, &s))
+		sorted = append(sorted, pointOf(slot, &s))
 	})
-	return &window{ring: ring, sorted: sorted(points)}
+	slices.SortFunc(sorted, comparePoints)
+	return &window{ring: ring, sorted: sorted}
 }
 
 // add puts the n-th score ever into the window, in place of the one windowSize before it,
@@ -55,8 +54,7 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 	if old, full = w.ring.Get(slot); full {
 		w.replace(pointOf(slot, &old), now)
 	} else {
-		w.sorted, w.calibrated = enter(w.sorted, now), false
-		w.best.note(&now, 1)
+		w.sorted, w.calibrated, w.searched = enter(w.sorted, now), false, false
 	}
 	w.ring.Put(slot, s)
 	return old, full
@@ -68,31 +66,16 @@ func (w *window) add(n uint64, s store.Scored) (old store.Scored, full bool) {
 // (TestR12TheMarkedShareKeepsTheBudget). Fewer make the threshold restless.
 const budgetSize = 500
 
-// newest are the last budgetSize scores of a window in ascending order; see window.
-type newest []point
-
-// newestOf gathers them from a window that got n scores ever.
-func newestOf(w *window, n uint64) newest {
-	var out newest
-	for i := n - min(n, budgetSize); i < n; i++ {
-		if s, ok := w.ring.Get(slotOf(i)); ok {
-			out = append(out, pointOf(slotOf(i), &s))
+// newest returns the last budgetSize of n scores ever, in ascending order.
+func (w *window) newest(n uint64) []point {
+	out := make([]point, 0, budgetSize)
+	last := slotOf(n + windowSize - 1)
+	for _, p := range w.sorted {
+		if age := (last + windowSize - uint32(p.Slot)) % windowSize; age < budgetSize {
+			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, comparePoints)
 	return out
-}
-
-// add puts the n-th score ever in place of the one budgetSize before. w has both.
-func (l *newest) add(w *window, n uint64, s store.Scored) {
-	now := pointOf(slotOf(n), &s)
-	if n >= budgetSize {
-		slot := slotOf(n - budgetSize)
-		old, _ := w.ring.Get(slot)
-		*l = replace(*l, pointOf(slot, &old), now)
-		return
-	}
-	*l = enter(*l, now)
 }
 
 // relabel gives the score in a slot, where there is one, another label, and returns the entry
@@ -108,9 +91,15 @@ func (w *window) relabel(slot uint32, label model.Label, read, unknown bool) (ol
 
 // replace puts a score in the place of another among the sorted ones.
 func (w *window) replace(old, now point) {
-	w.sorted, w.calibrated = replace(w.sorted, old, now), false
-	w.best.note(&old, -1)
-	w.best.note(&now, 1)
+	w.sorted, w.calibrated, w.searched = replace(w.sorted, old, now), false, false
+}
+
+// search returns the place that t finds among the labelled scores.
+func (w *window) search(t Threshold) place {
+	if !w.searched || w.by != t {
+		w.place, w.by, w.searched = t.search(w.sorted), t, true
+	}
+	return w.place
 }
 
 // calibration returns that of the labelled scores.
@@ -212,10 +201,11 @@ func (t Threshold) fit(labelled *window, recent []point, owed float64) cut {
 	}
 	c := cut{Threshold: t.Value, Kept: true}
 	if t.Mode != ModeFixed {
-		c.Threshold = labelled.search(&t).at
-	}
-	if t.Mode == ModeAuto && labelled.best.found {
-		c = labelled.calibration().under(labelled.sorted, c.Threshold, t.promise(labelled.best.sums))
+		found := labelled.search(t)
+		c.Threshold = found.at
+		if t.Mode == ModeAuto && found.all.number > 0 {
+			c = labelled.calibration().under(labelled.sorted, c.Threshold, t.promise(found.all))
+		}
 	}
 	c.Low = narrowed(labelled.sorted, c.Threshold, below(recent, c.Threshold, t.UnsureShare))
 	return c

@@ -5,7 +5,6 @@ package filter
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/hinged/hinged/store"
@@ -48,70 +47,22 @@ type Expired struct {
 	Displaced, Unsure bool
 }
 
-// earlyIndex finds the feedback that waits for a message. It is derived from the
-// table.
-type earlyIndex struct {
-	byMessage map[store.MessageKey][]uint64
-	byID      map[store.ID][]uint64
-	first     uint64 // no number below it waits
-}
-
-func newEarlyIndex(st *store.State) earlyIndex {
-	ix := earlyIndex{map[store.MessageKey][]uint64{}, map[store.ID][]uint64{}, st.Account.EarlyNext}
-	for i, key := range st.Early.Keys() {
-		n := store.LedgerNumber(key)
-		if i == 0 {
-			ix.first = n
-		}
-		row, _ := st.Early.Get(key)
-		ix.add(n, row)
-	}
-	return ix
-}
-
-func (ix *earlyIndex) add(n uint64, row store.Early) {
-	if row.Message != (store.MessageKey{}) {
-		ix.byMessage[row.Message] = append(ix.byMessage[row.Message], n)
-	} else {
-		ix.byID[row.ID] = append(ix.byID[row.ID], n)
-	}
-}
-
-func (ix *earlyIndex) remove(n uint64, row store.Early) {
-	if row.Message != (store.MessageKey{}) {
-		removeFrom(ix.byMessage, row.Message, n)
-	} else {
-		removeFrom(ix.byID, row.ID, n)
-	}
-}
-
-func removeFrom[K, V comparable](m map[K][]V, key K, v V) {
-	rest := slices.DeleteFunc(m[key], func(other V) bool { return other == v })
-	if len(rest) == 0 {
-		delete(m, key)
-	} else {
-		m[key] = rest
-	}
-}
-
-// dropEarly takes one entry out of the table and the index.
-func (f *Waits) dropEarly(n uint64) store.Early {
-	key := store.LedgerKey(n)
+// dropEarly takes one entry out of the table.
+func (f *Waits) dropEarly(key string) store.Early {
 	row, _ := f.st.Early.Get(key)
 	f.st.Early.Delete(key)
-	f.early.remove(n, row)
 	return row
 }
 
-// oldestEarly returns the entry that has waited longest. Numbers ascend with
-// Since.
-func (f *Waits) oldestEarly() (n uint64, row store.Early, ok bool) {
-	for ; f.early.first < f.st.Account.EarlyNext; f.early.first++ {
-		if row, ok = f.st.Early.Get(store.LedgerKey(f.early.first)); ok {
-			return f.early.first, row, true
+// oldestEarly returns the entry that has waited longest. Numbers ascend with Since.
+func (f *Waits) oldestEarly() (key string, row store.Early, ok bool) {
+	for ; f.early < f.st.Account.EarlyNext; f.early++ {
+		key = store.LedgerKey(f.early)
+		if row, ok = f.st.Early.Get(key); ok {
+			return key, row, true
 		}
 	}
-	return 0, store.Early{}, false
+	return "", store.Early{}, false
 }
 
 // early returns e as it is kept.
@@ -128,32 +79,25 @@ func (e *Labelled) early(f *Waits) store.Early {
 
 // keepEarly lets feedback wait for its message; what is oldest makes room.
 func (f *Waits) keepEarly(e *Labelled, r *Result) {
-	row := e.early(f.Waits)
-	n := f.st.Account.EarlyNext
+	f.st.Early.Put(store.LedgerKey(f.st.Account.EarlyNext), e.early(f))
 	f.st.Account.EarlyNext++
-	f.st.Early.Put(store.LedgerKey(n), row)
-	f.early.add(n, row)
 	for f.st.Early.Len() > f.opts.Limits.Early {
-		n, _, _ := f.oldestEarly()
-		f.expire(n, true, r)
+		key, _, _ := f.oldestEarly()
+		r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(key), Displaced: true})
 	}
 	f.expireEarly(r)
 }
 
-func (f *Waits) expire(n uint64, displaced bool, r *Result) {
-	r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(n), Displaced: displaced})
-}
-
-// earlyDue reports whether early feedback will have waited long enough by then.
-func (f *Waits) earlyDue(now store.Moment) bool {
-	_, row, ok := f.oldestEarly()
-	return ok && row.Since.Add(f.opts.EarlyFor) <= now
+// earlyDue returns the early feedback that will have waited long enough by then, the oldest first.
+func (f *Waits) earlyDue(now store.Moment) (key string, due bool) {
+	key, row, ok := f.oldestEarly()
+	return key, ok && row.Since.Add(f.opts.EarlyFor) <= now
 }
 
 // expireEarly gives up the feedback whose time is over.
 func (f *Waits) expireEarly(r *Result) {
-	for f.earlyDue(f.st.Account.Clock) {
-		f.expire(f.early.first, false, r)
+	for key, due := f.earlyDue(f.st.Account.Clock); due; key, due = f.earlyDue(f.st.Account.Clock) {
+		r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(key)})
 	}
 }
 
@@ -168,12 +112,12 @@ func quietSince(m *store.Message) store.Moment { return max(m.Arrived, m.ReadAt)
 
 // quiet reports whether the first message of q that still waits for what has been
 // left alone for long enough. It drops those before it that wait no more.
-func (f *Waits) quiet(q *settleQueue, what store.Quiet, now store.Moment) bool {
+func (f *Waits) quiet(q *queue, what store.Quiet, now store.Moment) bool {
 	horizon := f.opts.Dual.Horizon
 	if what == store.QuietDays {
 		horizon = f.opts.Dual.MarkedHorizon
 	}
-	for ; len(*q) > 0; heap.Pop(q) {
+	for ; len(*q) > 0; q.pop() {
 		e := (*q)[0]
 		if m, ok := f.st.Messages.Get(string(e.key[:])); ok && m.Quiet == what && e.since == quietSince(&m) {
 			return e.since.Add(horizon) <= now && (f.opts.SilenceCalendar || m.ReadAt > 0 || f.st.Account.LastActive > e.since)
@@ -186,63 +130,43 @@ func (f *Waits) quiet(q *settleQueue, what store.Quiet, now store.Moment) bool {
 // the state is derived from the rows of messages.
 type Waits struct {
 	*parts
-	settling settleQueue
+	settling queue
 	silences int                // messages whose silence is waited for
 	backs    []store.MessageKey // see TakenBack
-	waiting  settleQueue        // messages whose silence is waited for, by SilenceFrom
-	hours    settleQueue        // of store.QuietHours
-	days     settleQueue        // of store.QuietDays
-	early    earlyIndex
+	waiting  queue              // messages whose silence is waited for, by SilenceFrom
+	hours    queue              // of store.QuietHours
+	days     queue              // of store.QuietDays
+	early    uint64             // no feedback with a number below it waits for its message
 }
 
-// settleQueue holds messages that wait for time to pass, in order of (since, Seq):
-// those whose pending label has not yet stood for the settle window since it was
-// given, and those about which the owner has been silent since they arrived, or since the
-// active day from which on their silence counts. An entry whose message waits for something
-// else by now, or was forgotten and came again, is void and skipped.
-type settleQueue []settleEntry
+// queue holds messages that wait for time to pass, in order of (since, seq): those whose pending
+// label has not yet stood for the settle window, and those about which the owner has been silent
+// since they arrived, or since the active day from which on their silence counts. An entry whose
+// message waits for something else by now, or was forgotten and came again, is void and skipped.
+type queue []entry
 
-type settleEntry struct {
-	since store.Moment // in Filter.waiting the number of an active day
+type entry struct {
+	since store.Moment // in Waits.waiting the number of an active day
 	seq   uint64
 	key   store.MessageKey
 }
 
-func (q settleQueue) Len() int { return len(q) }
-
-func (q settleQueue) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(q[i].since, q[j].since), cmp.Compare(q[i].seq, q[j].seq)) < 0
+func compareEntries(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.seq, b.seq))
 }
 
-func (q settleQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-func (q *settleQueue) Push(x any) { *q = append(*q, x.(settleEntry)) }
-
-func (q *settleQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	*q = (*q)[:last]
-	return e
+// push enters a message. Nearly all come in order.
+func (q *queue) push(since store.Moment, seq uint64, k store.MessageKey) {
+	e := entry{since, seq, k}
+	at, _ := slices.BinarySearchFunc(*q, e, compareEntries)
+	*q = slices.Insert(*q, at, e)
 }
 
-// messageQueue is a first-in-first-out queue of messages in order of Seq.
-type messageQueue struct {
-	keys []store.MessageKey
-	head int
-}
-
-func (q *messageQueue) push(k store.MessageKey) { q.keys = append(q.keys, k) }
-
-func (q *messageQueue) empty() bool { return q.head == len(q.keys) }
-
-func (q *messageQueue) front() store.MessageKey { return q.keys[q.head] }
-
-func (q *messageQueue) pop() {
-	q.head++
-	if q.head > 1024 && q.head > len(q.keys)/2 {
-		q.keys = slices.Clone(q.keys[q.head:])
-		q.head = 0
-	}
+// pop takes the first entry out.
+func (q *queue) pop() store.MessageKey {
+	first := (*q)[0]
+	*q = (*q)[1:]
+	return first.key
 }
 
 // bySeq returns the keys of all messages in order of Seq.
@@ -267,38 +191,37 @@ func bySeq(messages *store.Table[store.Message], each func(k store.MessageKey, m
 
 // rebuildQueues derives what is kept of messages.
 func (f *Filter) rebuildQueues() {
-	f.Waits.settling, f.Waits.waiting, f.Waits.hours, f.Waits.days, f.Waits.backs = nil, nil, nil, nil, nil
-	f.Waits.silences, f.Status.judged, f.People.copies = 0, Standing{}, copyIndex{messages: f.st.Messages}
+	w := f.Waits
+	w.settling, w.waiting, w.hours, w.days, w.backs, w.silences = nil, nil, nil, nil, nil, 0
+	f.Status.judged, f.Status.passed, f.People.copies = Standing{}, 0, copyIndex{messages: f.st.Messages}
 	f.st.Account.Unknown = 0
-	important := uint64(0) // Seq of the last that was
-	f.Messages.oldest = messageQueue{keys: bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
+	f.Messages.oldest = bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
 		f.Status.countJudged(m, 1)
-		if m.Outcome == store.DecidedImportant {
-			important = max(important, m.Seq)
-		}
 		if m.SilenceFrom > 0 {
-			f.Waits.waiting = append(f.Waits.waiting, silenceOf(m.SilenceFrom, m.Seq, k))
-			f.Waits.silences++
+			w.waiting = append(w.waiting, entry{store.Moment(m.SilenceFrom), m.Seq, k})
+			w.silences++
 		}
 		switch m.Quiet {
 		case store.QuietHours:
-			f.Waits.hours = append(f.Waits.hours, settleEntry{quietSince(m), m.Seq, k})
+			w.hours = append(w.hours, entry{quietSince(m), m.Seq, k})
 		case store.QuietDays:
-			f.Waits.days = append(f.Waits.days, settleEntry{quietSince(m), m.Seq, k})
+			w.days = append(w.days, entry{quietSince(m), m.Seq, k})
 		}
 		if m.Pending.Label != 0 {
-			f.Waits.settling = append(f.Waits.settling, settleEntry{m.Pending.Since, m.Seq, k})
-		}
-	})}
-	f.Status.passed = 0
-	f.st.Messages.Each(func(_ string, m *store.Message) {
-		if m.Outcome != store.Undecided && m.Seq > important {
-			f.Status.passed++
+			w.settling = append(w.settling, entry{m.Pending.Since, m.Seq, k})
 		}
 	})
-	for _, q := range []*settleQueue{&f.Waits.settling, &f.Waits.waiting, &f.Waits.hours, &f.Waits.days} {
-		heap.Init(q)
+	for _, m := range f.Messages.Newest() {
+		if m.Outcome == store.DecidedImportant {
+			break
+		}
+		f.Status.pass(m.Outcome)
 	}
+	for _, q := range []queue{w.settling, w.waiting, w.hours, w.days} {
+		slices.SortFunc(q, compareEntries)
+	}
+	w.early = f.st.Account.EarlyNext
+	f.st.Early.Each(func(key string, _ *store.Early) { w.early = min(w.early, store.LedgerNumber(key)) })
 }
 
 // Due reports whether the passing of time to now would change anything: a
@@ -310,12 +233,12 @@ func (f *Waits) Due(now store.Moment) bool {
 		return false
 	}
 	for len(f.settling) > 0 && !f.stands(f.settling[0]) {
-		heap.Pop(&f.settling)
+		f.settling.pop()
 	}
 	if len(f.settling) > 0 && f.settling[0].since.Add(f.opts.Settle) <= now {
 		return true
 	}
-	if f.earlyDue(now) {
+	if _, due := f.earlyDue(now); due {
 		return true
 	}
 	f.skipAnswered()
@@ -324,26 +247,20 @@ func (f *Waits) Due(now store.Moment) bool {
 }
 
 // stands reports whether a queue entry is still what its message waits for.
-func (f *Waits) stands(e settleEntry) bool {
+func (f *Waits) stands(e entry) bool {
 	m, ok := f.st.Messages.Get(string(e.key[:]))
 	return ok && m.Seq == e.seq && m.Pending.Label != 0 && m.Pending.Since == e.since
 }
 
 // skipAnswered drops from the front of the silence queue what no longer waits.
 func (f *Waits) skipAnswered() {
-	for ; len(f.waiting) > 0; heap.Pop(&f.waiting) {
+	for ; len(f.waiting) > 0; f.waiting.pop() {
 		e := f.waiting[0]
 		m, ok := f.st.Messages.Get(string(e.key[:]))
 		if ok && m.Seq == e.seq && m.SilenceFrom > 0 && store.Moment(m.SilenceFrom) == e.since {
 			return
 		}
 	}
-}
-
-// silenceOf is the entry of a message in the queue of silences. A message that is decided
-// long after it arrived comes after those decided before it.
-func silenceOf(from uint32, seq uint64, k store.MessageKey) settleEntry {
-	return settleEntry{store.Moment(from), seq, k}
 }
 
 // silent reports whether the silence about a message has lasted long enough.

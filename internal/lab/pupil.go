@@ -55,7 +55,7 @@ func (x *Experiment) linear() (theory.Weighted, error) {
 	if x.Descent != nil {
 		return theory.NewSGD(x.Descent.Loss, x.Descent.Rate, model.NewWeights(0))
 	}
-	return model.NewLinear(x.Learner, model.NewWeights(0), nil)
+	return model.NewLinear(x.Learner, model.NewWeights(0))
 }
 
 // averaged predicts with the mean, and so makes the mistakes of the mean.

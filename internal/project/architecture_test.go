@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -28,5 +29,22 @@ func TestTheArchitecturePageNamesEveryPackage(t *testing.T) {
 			t.Errorf("ARCHITECTURE.md does not name %s", dir)
 		}
 		seen[dir] = true
+	}
+}
+
+// The walks of ARCHITECTURE.md lead to files that are there.
+func TestTheArchitecturePageNamesWhatThereIs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := regexp.MustCompile("`([a-z]+/[a-zA-Z0-9_./-]*)`").FindAllStringSubmatch(string(text), -1)
+	for _, m := range paths {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("ARCHITECTURE.md names %s: %v", m[1], err)
+		}
+	}
+	if len(paths) < 50 {
+		t.Errorf("found only %d paths", len(paths))
 	}
 }

@@ -10,10 +10,10 @@ import (
 	recovery "github.com/hinged/hinged/internal/stream"
 )
 
-// The parts of docs/kafka.md that say what to do.
+// The parts of docs/kafka-operation.md that say what to do.
 const (
-	whenStopped    = "docs/kafka.md, “A partition is stopped”, says what to do"
-	morePartitions = "Kafka can't take partitions away: docs/kafka.md, “How many partitions”, says how to go on with new topics"
+	whenStopped    = "docs/kafka-operation.md, “A partition is stopped”, says what to do"
+	morePartitions = "Kafka can't take partitions away: docs/kafka-operation.md, “How many partitions”, says how to go on with new topics"
 )
 
 // counts tests that the numbers of partitions fit together, and are those with which

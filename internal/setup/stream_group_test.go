@@ -119,7 +119,7 @@ func TestAPositionOutsideOfTheLogIsAFailure(t *testing.T) {
 	cut(t, brokers, 4) // just what was decided
 	s.finds(t, true, `OK    kafka: group: hinged knows 1 position; 6 records wait$`)
 	cut(t, brokers, 5)
-	s.finds(t, false, `FAIL  kafka: group: partition 0: hinged is to go on at offset 4, and the log begins at 5: 1 record were deleted .* Fix: docs/kafka.md, “A partition is stopped”`)
+	s.finds(t, false, `FAIL  kafka: group: partition 0: hinged is to go on at offset 4, and the log begins at 5: 1 record were deleted .* Fix: docs/kafka-operation.md, “A partition is stopped”`)
 	// The store is at 7, which the group has not heard of.
 	s.store = at(store.Partition{Topic: "hinged.input"}, 7, 4)
 	s.finds(t, true, `OK    kafka: group: hinged knows 1 position; 3 records wait$`)
@@ -156,7 +156,7 @@ func at(p store.Partition, next int64, partitions int32) func(t *testing.T, path
 // Issue 16, fault 8: who had added partitions to the input was told to make another
 // topic for snapshots, and would have lost what was learnt.
 func TestPartitionsThatWereAddedAreNoReasonForAnotherTopicOfSnapshots(t *testing.T) {
-	const added = `.* Fix: Kafka can't take partitions away: docs/kafka.md, “How many partitions”`
+	const added = `.* Fix: Kafka can't take partitions away: docs/kafka-operation.md, “How many partitions”`
 	d := config.DefaultKafka().Topics
 	more := func(t *testing.T, snapshots int) []string {
 		brokers := cluster(t)
@@ -187,7 +187,7 @@ func TestPartitionsThatWereAddedAreNoReasonForAnotherTopicOfSnapshots(t *testing
 		s := streamCase{brokers: more(t, 6), store: at(store.Partition{Topic: "other", Number: 3}, 0, 4)}
 		s.finds(t, true, `OK    kafka: partitions: hinged.input and hinged.snapshots have as many$`)
 	})
-	if docs, err := os.ReadFile("../../docs/kafka.md"); err != nil || !strings.Contains(string(docs), "\n## How many partitions\n") || !strings.Contains(string(docs), "\n### A partition is stopped\n") {
+	if docs, err := os.ReadFile("../../docs/kafka-operation.md"); err != nil || !strings.Contains(string(docs), "\n## How many partitions\n") || !strings.Contains(string(docs), "\n### A partition is stopped\n") {
 		t.Error(fmt.Errorf("the page does not have the parts that the advice names: %w", err))
 	}
 }

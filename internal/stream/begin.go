@@ -71,7 +71,7 @@ func (s *situation) choose() (choice, error) {
 	for _, known := range []*store.LogPosition{s.local, s.snapshot} {
 		if known != nil && known.Partitions != s.partitions {
 			return 0, fmt.Errorf("%w: the input topic has %d, it had %d when this account data was begun, and most keys belong to another partition now; "+
-				"docs/kafka.md, “How many partitions”, says how to go on with new topics",
+				"docs/kafka-operation.md, “How many partitions”, says how to go on with new topics",
 				ErrRepartitioned, s.partitions, known.Partitions)
 		}
 	}

@@ -51,11 +51,11 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 		nth  int
 		more int // how often the task may still be begun
 	}{
-		{task: "sweep all", nth: 1, more: 1}, // one rewrite may be in its last step
+		{task: "sweep", nth: 1, more: 1}, // one rewrite may be in its last step
 		{task: "copied", nth: 2},
 		{task: "produce " + testTopics.Snapshots, nth: 2},
 		{task: "arrive", nth: 5, anew: true, more: bringAtOnce},
-		{task: "sweep all", nth: 3, more: 1},
+		{task: "sweep", nth: 3, more: 1},
 		{task: "swap files", nth: 1},
 		{task: "read " + testTopics.Snapshots, nth: 1, anew: true, more: 1}, // both partitions may be at it
 		{task: "begin partition", nth: 1, anew: true, more: 1},

@@ -81,14 +81,14 @@ func TestSettingsWithoutEffectAreRefused(t *testing.T) {
 		{"nothing", Settings{}, filter.DefaultOptions(), "they are today's; change at least one"},
 		{"today's", Settings{Learner: "dual", Prior: "default"}, filter.DefaultOptions(), "they are today's"},
 		{"an unknown learner", Settings{Learner: "oracle"}, filter.DefaultOptions(), "oracle"},
-		{"an unknown mode", Settings{Threshold: "guess"}, filter.DefaultOptions(), `threshold mode "guess" is unknown`},
+		{"an unknown mode", Settings{Threshold: "guess"}, filter.DefaultOptions(), "threshold mode is guess; it must be auto"},
 		{"a share of the whole", Settings{Threshold: "budget", Share: new(1.0)}, filter.DefaultOptions(), "it must lie between 0 and 1"},
 		{"not a number", Settings{Threshold: "fixed", Value: new(math.NaN())}, filter.DefaultOptions(), "it must be a finite number"},
 		{"a share of no budget", Settings{Share: new(0.2)}, filter.DefaultOptions(), "threshold.share has an effect only with the threshold budget"},
 		{"a margin of a dual learner", Settings{Margin: new(1.0)}, filter.DefaultOptions(), "learner.margin has an effect only with the learner margin"},
 		{"a window of a perceptron", Settings{Learner: "perceptron", Window: new(5)}, filter.DefaultOptions(), "learner.window has an effect only with the learner dual"},
 		{"a window beside a kernel", Settings{Window: new(5)}, kernel, "learner.window has an effect only with the learner dual without a kernel"},
-		{"too wide a window", Settings{Window: new(10_001)}, filter.DefaultOptions(), "the replay window is 10001 lessons"},
+		{"too wide a window", Settings{Window: new(10_001)}, filter.DefaultOptions(), "the replay window is 10001"},
 		{"a file as prior", Settings{Prior: "/etc/passwd"}, filter.DefaultOptions(), `prior is "/etc/passwd"; it is default or none`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

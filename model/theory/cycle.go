@@ -43,7 +43,7 @@ func Cycle(s model.Spec, lessons []model.Lesson, passes int) (Separation, error)
 	if len(lessons) == 0 {
 		return Separation{}, ErrNoLessons
 	}
-	l, err := model.NewLinear(s, model.NewWeights(0), nil)
+	l, err := model.NewLinear(s, model.NewWeights(0))
 	if err != nil {
 		return Separation{}, err
 	}

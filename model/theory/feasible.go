@@ -66,7 +66,7 @@ func (s System) Solve(passes int) (Feasibility, error) {
 	spec := model.DefaultSpec()
 	spec.Kind = model.KindPerceptron
 	w := model.NewWeights(0)
-	l, err := model.NewLinear(spec, w, nil)
+	l, err := model.NewLinear(spec, w)
 	if err != nil {
 		return f, err
 	}

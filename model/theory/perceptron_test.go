@@ -33,7 +33,7 @@ func randomVector(rng *rand.Rand, dims, most int) model.Vector {
 
 func mustLearn(t *testing.T, s model.Spec, w *model.Weights) *model.Linear {
 	t.Helper()
-	l, err := model.NewLinear(s, w, nil)
+	l, err := model.NewLinear(s, w)
 	if err != nil {
 		t.Fatal(err)
 	}

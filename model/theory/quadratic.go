@@ -57,15 +57,3 @@ func products(x model.Vector, single, product float64, constant bool) model.Vect
 func pairIndex(i, j model.Index) model.Index {
 	return model.FoldIndex(model.Mix(model.Mix(uint64(i)) ^ bits.RotateLeft64(uint64(j)*0x9E3779B97F4A7C15, 32)))
 }
-
-// KernelDimension returns N, the number of coordinates of the map whose dot products
-// are (1 + a·b)^d for vectors of n coordinates: the products of at most d of them, of
-// which there are (n + d choose d), about n^d/d! (Blum, section 2.5). It is +Inf if
-// that is too great for a number.
-func KernelDimension(n, d int) float64 {
-	out := 1.0
-	for k := 1; k <= d; k++ {
-		out = float64(out*float64(n+k)) / float64(k)
-	}
-	return math.Round(out)
-}

@@ -97,8 +97,8 @@ func TestACarriedAccountIsTheSame(t *testing.T) {
 		}
 	}
 	in := Incoming{file: &file{o: Options{}.withDefaults()}}
-	if err := in.Put(Value{Bucket: featuresBucket, Key: key64(1), Content: []byte("short")}); !errors.Is(err, store.ErrChunk) {
-		t.Errorf("features that are too short: %v, want ErrChunk", err)
+	if err := in.Put(Value{Bucket: featuresBucket, Key: key64(1), Content: []byte("short")}); !errors.Is(err, errIncoming) {
+		t.Errorf("features that are too short: %v, want errIncoming", err)
 	}
 }
 

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -74,94 +75,55 @@ func (s *Store) checkpointDue(account string, a *store.Account, p Progress) bool
 	return !ok || p.Commit >= failed+max(1, uint64(s.o.CheckpointEvery)/16)
 }
 
-// checkpoint writes st, which is clean, as a saved state, makes that the one that
-// Load starts from, and drops the redo log.
-func (s *Store) checkpoint(account string, st *store.State) (err error) {
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err != nil {
-			s.tried[account] = st.At().Commit
-		} else {
-			delete(s.tried, account)
-		}
-	}()
-	f := s.file
-	var p Progress
-	err = f.view(func(tx *bolt.Tx) (err error) {
-		p, err = readProgress(accountBucket(tx, account))
-		return err
-	})
+// checkpoint writes st, which is clean, as a saved state, makes that the one that Load starts
+// from, and drops the redo log. Where the base moves on it trims what lies before that.
+func (s *Store) checkpoint(account string, st *store.State) error {
+	was, moved, err := s.writeCheckpoint(account, st)
+	s.mu.Lock()
 	if err != nil {
-		return err
+		s.tried[account] = st.At().Commit
+	} else {
+		delete(s.tried, account)
 	}
-	w := &saving{file: f, account: account, generation: p.Generation + 1, o: s.o}
-	w.begin = func(tx *bolt.Tx) error { return beginGeneration(accountBucket(tx, account), w.generation) }
-	if err := w.write(st); err != nil {
-		return err
-	}
-	at := st.At()
-	made := SavedState{Generation: w.generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson, Bytes: w.size}
-	if err := s.o.step("swap"); err != nil {
-		return err
-	}
-	moved := false
-	err = f.update(func(tx *bolt.Tx) (err error) {
-		if err := w.put(tx); err != nil {
-			return err
-		}
-		moved, err = s.swap(tx, account, &st.Account, made, w)
-		return err
-	})
-	due := f.partition.Load() && at.Commit/repackEvery != p.Checkpoint.Commit/repackEvery
+	s.mu.Unlock()
+	due := s.file.partition.Load() && st.At().Commit/repackEvery != was.Commit/repackEvery
 	if err != nil || !moved && !due {
 		return err
 	}
-	if err := s.repack(account, made.Generation); err != nil { // the checkpoint stands
-		s.o.Logger.Warn("can't repack what follows the base; it is done when the base moves on again", "account", account, "commit", at.Commit, "error", err)
+	if err := errors.Join(s.sweep(context.Background(), account), s.repack(account)); err != nil { // the checkpoint stands
+		s.o.Logger.Warn("can't trim what lies before the base; it is done when the base moves on again", "account", account, "commit", st.At().Commit, "error", err)
 	}
 	return nil
 }
 
-// beginGeneration gives out a generation and drops what an interrupted attempt left, which is
-// nobody's.
-func beginGeneration(account *bolt.Bucket, generation uint64) error {
-	p, err := readProgress(account)
-	if err != nil {
-		return err
+// writeCheckpoint is the checkpoint's own transaction. It returns the checkpoint before, and
+// whether the base moved on.
+func (s *Store) writeCheckpoint(account string, st *store.State) (before SavedState, moved bool, err error) {
+	if err := s.o.step("checkpoint"); err != nil {
+		return before, false, err
 	}
-	if p.Generation++; p.Generation != generation {
-		return errWentOn
-	}
-	if err := dropUnfinished(account, p); err != nil {
-		return err
-	}
-	return writeProgress(account, p)
-}
-
-var errWentOn = errors.New("the account went on meanwhile")
-
-// swap makes a state that was written the checkpoint, and reports whether the base moved on.
-func (s *Store) swap(tx *bolt.Tx, account string, a *store.Account, made SavedState, w *saving) (moved bool, err error) {
-	b := accountBucket(tx, account)
-	p, err := readProgress(b)
-	if err != nil {
-		return false, err
-	}
-	if p.Commit != made.Commit || p.Generation != made.Generation {
-		return false, errWentOn
-	}
-	if err := writeManifest(b, made.Generation, w.manifest); err != nil {
-		return false, err
-	}
-	if err := emptyBucket(b, redoBucket); err != nil {
-		return false, err
-	}
-	before := p.Checkpoint
-	p.Checkpoint, p.RedoCost = made, 0
-	moved = s.promote(&p, before, a)
-	if err := dropSaved(b, p); err != nil {
-		return false, err
-	}
-	return moved, writeProgress(b, p)
+	err = s.file.update(func(tx *bolt.Tx) error {
+		b := accountBucket(tx, account)
+		p, err := readProgress(b)
+		if err != nil {
+			return err
+		}
+		if err := checkPosition(st.At(), p); err != nil {
+			return err
+		}
+		before = p.Checkpoint
+		if p.Checkpoint, _, err = s.saveState(b, &p, st); err != nil {
+			return err
+		}
+		if err := emptyBucket(b, redoBucket); err != nil {
+			return err
+		}
+		p.RedoCost = 0
+		moved = s.promote(&p, before, &st.Account)
+		if err := dropSaved(b, p); err != nil {
+			return err
+		}
+		return writeProgress(b, p)
+	})
+	return before, moved, err
 }

@@ -14,7 +14,7 @@ func TestChunksAreRead(t *testing.T) {
 	name := []byte("name")
 	for _, record := range [][]byte{nil, []byte("x"), bytes.Repeat([]byte("some rows "), 5000)} {
 		for _, room := range [][]byte{nil, make([]byte, 10), make([]byte, 0, 100_000)} {
-			got, err := unframeChunk(name, frameChunkOf(name, record), room)
+			got, err := unframeChunk(name, chunkOf(name, record), room)
 			if err != nil || !bytes.Equal(got, record) {
 				t.Errorf("%d bytes come back as %d, %v", len(record), len(got), err)
 			}
@@ -28,8 +28,8 @@ func TestABadChunkIsRefused(t *testing.T) {
 	packed := s2.Encode(nil, record)
 	for what, value := range map[string][]byte{
 		"empty":             nil,
-		"cut":               frameChunkOf(name, record)[:20],
-		"of another":        frameChunkOf([]byte("other"), record),
+		"cut":               chunkOf(name, record)[:20],
+		"of another":        chunkOf([]byte("other"), record),
 		"not S2":            frame(nil, frameChunk, name, []byte{5, 0xff, 0xff}),
 		"no length":         frame(nil, frameChunk, name, nil),
 		"cut before framed": frame(nil, frameChunk, name, packed[:len(packed)-3]),
@@ -40,3 +40,5 @@ func TestABadChunkIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func chunkOf(name, record []byte) []byte { return frame(nil, frameChunk, name, s2.Encode(nil, record)) }

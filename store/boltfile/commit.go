@@ -68,7 +68,7 @@ func (s *Store) commit(accounts []store.AccountCommit, to *store.LogPosition) er
 		return err
 	}
 	for _, c := range all {
-		c.State.Settle(store.Position{Commit: c.left.Commit, Journal: c.left.Journal, Lesson: c.left.Lesson, Sum: c.left.Sum})
+		c.State.Settle(c.left.position())
 	}
 	s.checkpointSome(all)
 	return nil
@@ -188,15 +188,21 @@ func newCommit(st *store.State, b store.Batch) (*commit, error) {
 		}
 		c.features = append(c.features, record)
 	}
-	for i, lesson := range b.Lessons {
+	c.lessons, err = frameLessons(at.Lesson, b.Lessons)
+	c.sum = c.sumFrom(at.Sum)
+	return c, err
+}
+
+// frameLessons returns lessons as they are written, with the numbers from first on.
+func frameLessons(first uint64, lessons []store.Lesson) (values [][]byte, err error) {
+	for i, lesson := range lessons {
 		payload, err := store.EncodeRow(lesson)
 		if err != nil {
 			return nil, fmt.Errorf("encoding a lesson: %w", err)
 		}
-		c.lessons = append(c.lessons, frame(nil, frameLesson, key64(at.Lesson+uint64(i)), payload))
+		values = append(values, frame(nil, frameLesson, key64(first+uint64(i)), payload))
 	}
-	c.sum = c.sumFrom(at.Sum)
-	return c, nil
+	return values, nil
 }
 
 // sumFrom returns the sum over all commits of the account, this one included,
@@ -247,9 +253,6 @@ func (s *Store) write(tx *bolt.Tx, name string, at store.Position, c *commit) (P
 		{"features", func() error { return putFeatures(account, &p, c.features) }},
 		{"lessons", func() error { return putLog(account, lessonsBucket, at.Lesson, c.lessons) }},
 		// Twice what comes in, and some, so that trimming gains on it.
-		{"sweep", func() error {
-			return s.sweep(name, account, &p, s.o.Hooks.Slice+2*max(len(c.journal), len(c.features)))
-		}},
 		{"names", func() error {
 			return s.trimNames(account, &p, c.namesEnd, s.o.Hooks.Slice+2*len(c.features))
 		}},

@@ -187,19 +187,12 @@ func clearUnfinished(path string, db *bolt.DB) error {
 		return err
 	}
 	return plain(guard(func() error {
-		for _, unfinished := range [][]byte{importingBucket, arrivingBucket} {
-			var left bool
-			if err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(unfinished) != nil; return nil }); err != nil {
-				return err
-			}
-			if !left {
-				continue
-			}
-			if err := db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(unfinished) }); err != nil {
-				return err
-			}
+		var left bool
+		err := db.View(func(tx *bolt.Tx) error { left = tx.Bucket(arrivingBucket) != nil; return nil })
+		if err != nil || !left {
+			return err
 		}
-		return nil
+		return db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket(arrivingBucket) })
 	}))
 }
 

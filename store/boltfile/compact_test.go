@@ -106,7 +106,6 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 		return err
 	})
 	var last []byte
-	alone := filepath.Join(t.TempDir(), "alone.db")
 	working(func() error {
 		var out bytes.Buffer
 		if _, err := s.Backup(&out); err != nil {
@@ -114,7 +113,7 @@ func TestCompactAndBackupBesideCommitsAndReaders(t *testing.T) {
 		}
 		last = out.Bytes()
 		backups.Add(1)
-		if _, _, err := s.CopyAccount("ann", alone); err != nil {
+		if err := s.CopyAccount("ann", io.Discard); err != nil {
 			return err
 		}
 		return compact()

@@ -47,7 +47,7 @@ func load(account *bolt.Bucket, p Progress) (*store.State, error) {
 	if redo := account.Bucket(redoBucket); redo.Get(key64(p.Commit+1)) != nil {
 		return nil, damage("the redo log goes on after commit %d", p.Commit)
 	}
-	st.Settle(store.Position{Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Sum: p.Sum})
+	st.Settle(p.position())
 	return st, nil
 }
 

@@ -5,7 +5,6 @@ package boltfile
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -362,8 +361,8 @@ type Value struct{ Bucket, Within, Key, Content []byte }
 // numbers last. Its bytes are valid until fn returns.
 func (a *AccountView) Each(fn func(Value) error) error {
 	err := a.bucket.ForEachBucket(func(name []byte) error {
-		if bytes.Equal(name, indexBucket) || bytes.Equal(name, rewritingBucket) {
-			return nil // it follows from features; it was not finished
+		if bytes.Equal(name, indexBucket) {
+			return nil // it follows from features
 		}
 		return a.each(a.bucket.Bucket(name), Value{Bucket: name}, fn)
 	})
@@ -376,9 +375,6 @@ func (a *AccountView) Each(fn func(Value) error) error {
 func (a *AccountView) each(b *bolt.Bucket, v Value, fn func(Value) error) error {
 	return b.ForEach(func(key, value []byte) error {
 		if value == nil {
-			if !a.Progress.names(binary.BigEndian.Uint64(key)) {
-				return nil // a saved state that was not finished
-			}
 			return a.each(b.Bucket(key), Value{Bucket: v.Bucket, Within: key}, fn)
 		}
 		v.Key, v.Content = key, value

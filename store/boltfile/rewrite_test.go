@@ -186,7 +186,7 @@ func digestOnly(st *store.State) string { _, d := store.Digest(st); return d }
 func TestARewriteThatFailsChangesNothingOrAll(t *testing.T) {
 	testkit.Computes(t)
 	broken := errors.New("broken on purpose")
-	for _, step := range []string{"chunks", "lessons anew", "rewrite", "rewritten", "sweep all"} {
+	for _, step := range []string{"rewrite", "rewritten", "sweep"} {
 		t.Run(step, func(t *testing.T) {
 			o := testOptions()
 			fail := false
@@ -212,7 +212,7 @@ func TestARewriteThatFailsChangesNothingOrAll(t *testing.T) {
 			if err := s.Commit("ann", st, store.Batch{Journal: [][]byte{{1}}}); !errors.Is(err, store.ErrStale) {
 				t.Errorf("committing the state of a rewrite that failed: %v, want ErrStale", err)
 			}
-			after := step == "rewritten" || step == "sweep all"
+			after := step == "rewritten" || step == "sweep"
 			if after {
 				l.live()
 			}
@@ -308,8 +308,8 @@ func TestKilledAtEveryStepOfForgettingTheStoreHasAllOfItOrNothing(t *testing.T) 
 		step       string
 		begun, due bool // it counts; free pages may still hold what it took out
 	}{
-		{"lessons anew", false, false}, {"rewrite", false, false},
-		{"rewritten", true, true}, {"sweep all", true, true}, {"compact", true, true}, {"swap files", true, true},
+		{"rewrite", false, false},
+		{"rewritten", true, true}, {"sweep", true, true}, {"compact", true, true}, {"swap files", true, true},
 	} {
 		t.Run(c.step, func(t *testing.T) {
 			path := storetest.TempStore(t)

@@ -22,20 +22,12 @@ const (
 	// The library writes up to four values that stand side by side to one run of pages. A file
 	// whose free pages lie scattered has no long one, and grows by it.
 	chunkSize = 32<<10 - 64
-	// chunksPerCommit bounds the memory that writing a saved state takes: the
-	// database keeps all that a transaction writes until its end.
-	chunksPerCommit = 64
 	// mostChunk bounds what a chunk may hold once it is unpacked.
 	mostChunk = 64 << 20
 )
 
-// frameChunkOf returns the framed chunk that holds a record. Rows of one table resemble each
-// other, and two or three states of an account are kept, so chunks are compressed.
-func frameChunkOf(name, record []byte) []byte {
-	return frame(nil, frameChunk, name, s2.Encode(nil, record))
-}
-
-// unframeChunk returns the record in a framed chunk, in room if it fits.
+// unframeChunk returns the record in a framed chunk, in room if it fits. Rows of one table
+// resemble each other, and two or three states of an account are kept, so chunks are compressed.
 func unframeChunk(name, value, room []byte) ([]byte, error) {
 	packed, err := unframe(frameChunk, name, value)
 	if err != nil {
@@ -54,83 +46,40 @@ func unframeChunk(name, value, room []byte) ([]byte, error) {
 	return room, nil
 }
 
-// saving is a saved state on its way into the file, in as many transactions as it takes.
-// Without its manifest, which it does not write, it is unfinished and belongs to nobody.
-type saving struct {
-	file       *file
-	account    string
-	generation uint64
-	o          Options
-	// begin is called in the first transaction that writes some of it; nil: nothing is to be
-	// done then.
-	begin    func(*bolt.Tx) error
-	manifest manifest
-	size     uint64   // of its records
-	pending  [][]byte // framed chunks for the transaction to come
-}
-
-// write writes st, but for the last chunks, which put writes.
-func (w *saving) write(st *store.State) (err error) {
-	w.manifest.Rows, err = st.Records(w.o.Hooks.Chunk, func(record []byte) error {
-		if len(w.pending) == w.o.Hooks.Chunks {
-			if err := w.flush(); err != nil {
-				return err
-			}
-		}
-		w.pending = append(w.pending, frameChunkOf(chunkName(w.generation, w.manifest.Chunks), record))
-		w.manifest.Chunks++
-		w.manifest.CRC = crc32.Update(w.manifest.CRC, castagnoli, record)
-		w.size += uint64(len(record))
-		return nil
-	})
-	return err
-}
-
-// flush is put in a transaction of its own.
-func (w *saving) flush() error {
-	if err := w.o.step("chunks"); err != nil {
-		return err
-	}
-	if err := w.file.update(w.put); err != nil {
-		return err
-	}
-	w.pending = nil
-	return nil
-}
-
-// put writes the chunks that wait for it.
-func (w *saving) put(tx *bolt.Tx) error {
-	if w.begin != nil {
-		if err := w.begin(tx); err != nil {
-			return err
-		}
-		w.begin = nil
-	}
-	b, err := part(accountBucket(tx, w.account), snapshotsBucket)
+// saveState writes a state into an account's buckets as a saved state of the next generation,
+// and returns that, with the numbers that the state stands at, and the checksum of its records.
+func (s *Store) saveState(account *bolt.Bucket, p *Progress, st *store.State) (made SavedState, crc uint32, err error) {
+	p.Generation++
+	at := st.At()
+	made = SavedState{Generation: p.Generation, Commit: at.Commit, Journal: at.Journal, Lesson: at.Lesson}
+	all, err := part(account, snapshotsBucket)
 	if err != nil {
-		return err
+		return made, 0, err
 	}
-	if b, err = b.CreateBucketIfNotExists(key64(w.generation)); err != nil {
-		return err
+	b, err := all.CreateBucket(key64(made.Generation))
+	if err != nil {
+		return made, 0, err
 	}
 	b.FillPercent = 1
-	first := w.manifest.Chunks - uint32(len(w.pending))
-	for i, chunk := range w.pending {
-		if err := b.Put(key32(first+uint32(i)), chunk); err != nil {
+	var m manifest
+	m.Rows, err = st.Records(s.o.Hooks.Chunk, func(record []byte) error {
+		chunk := frame(nil, frameChunk, chunkName(made.Generation, m.Chunks), s2.Encode(nil, record))
+		if err := b.Put(key32(m.Chunks), chunk); err != nil {
 			return err
 		}
+		m.Chunks++
+		m.CRC = crc32.Update(m.CRC, castagnoli, record)
+		made.Bytes += uint64(len(record))
+		return nil
+	})
+	if err != nil {
+		return made, 0, err
 	}
-	return nil
-}
-
-// writeSaved writes st as a saved state whose generation is given out already.
-func (s *Store) writeSaved(account string, st *store.State, generation uint64) (*saving, error) {
-	w := &saving{file: s.file, account: account, generation: generation, o: s.o}
-	err := w.write(st)
-	if err == nil {
-		err = w.flush()
+	payload, err := store.EncodeRow(m)
+	if err != nil {
+		return made, 0, err
 	}
-	return w, err
+	return made, m.CRC, b.Put(manifestKey, frame(nil, frameManifest, manifestName(made.Generation), payload))
 }
 
 // chunkName is what a chunk's checksum covers as its key: its number, and the
@@ -237,19 +186,4 @@ func savedBucket(account *bolt.Bucket, generation uint64) (*bolt.Bucket, error) 
 		return nil, damage("snapshot %d is missing", generation)
 	}
 	return b, nil
-}
-
-var errEnough = errors.New("enough read")
-
-// writeManifest finishes a saved state.
-func writeManifest(account *bolt.Bucket, generation uint64, m manifest) error {
-	b, err := savedBucket(account, generation)
-	if err != nil {
-		return err
-	}
-	payload, err := store.EncodeRow(m)
-	if err != nil {
-		return err
-	}
-	return b.Put(manifestKey, frame(nil, frameManifest, manifestName(generation), payload))
 }

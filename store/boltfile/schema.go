@@ -33,7 +33,6 @@ import (
 //	      <generation, 8>
 //	        <chunk, 4>       record of at most 32 KiB, compressed (saved.go)
 //	        manifest         what the chunks must add up to
-//	    rewriting            lessons on their way into a Rewrite, as lessons; else not there
 //	    redo                 <commit, 8> → record
 //	    journal              <sequence, 8> → the caller's bytes
 //	    lessons              <order, 8> → Lesson
@@ -45,19 +44,14 @@ import (
 //	    featureindex         MessageKey, <key in features> → nothing
 //	pending                  <account> → what is still to be taken over; not there without any
 //	arriving                 accounts on their way in, as below accounts; else not there
-//	importing                an account on its way in, as below accounts; else not there
 const SchemaVersion = 1
 
 var (
 	metaBucket     = []byte("meta")
 	accountsBucket = []byte("accounts")
 	pendingBucket  = []byte("pending")
-	// arrivingBucket holds what TakeOver has brought of large accounts so far.
+	// arrivingBucket holds what came so far of large accounts on their way in.
 	arrivingBucket = []byte("arriving")
-	// importingBucket holds what Import has copied so far.
-	importingBucket = []byte("importing")
-	// rewritingBucket holds, within an account, what Rewrite has staged so far.
-	rewritingBucket = []byte("rewriting")
 
 	schemaKey     = []byte("schema")
 	createdKey    = []byte("created")
@@ -161,6 +155,11 @@ type Progress struct {
 	// concerned, where that lies before Base: since a Rewrite and until Base moves
 	// on. Without a Lesson: it is Base.
 	Learner SavedState `cbor:"20,keyasint,omitempty"`
+}
+
+// position is where the account's current state stands.
+func (p Progress) position() store.Position {
+	return store.Position{Commit: p.Commit, Journal: p.Journal, Lesson: p.Lesson, Sum: p.Sum}
 }
 
 // LessonBase is the saved state before the first lesson kept.

@@ -40,38 +40,6 @@ func (f *file) unswept() (account string, err error) {
 	return account, err
 }
 
-// sweepAll brings the sweep of an account's features to its end, or as far as it gets
-// until ctx is done; then the error is that of ctx, and the next call goes on there.
-func (s *Store) sweepAll(ctx context.Context, account string) error {
-	for done := false; !done; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := s.o.step("sweep all"); err != nil {
-			return err
-		}
-		err := s.file.update(func(tx *bolt.Tx) error {
-			b := accountBucket(tx, account)
-			p, err := readProgress(b)
-			if err != nil {
-				return err
-			}
-			if p.Base.Generation == 0 || p.Swept > p.Base.Commit {
-				done = true
-				return swept(tx, account)
-			}
-			if err := s.sweep(account, b, &p, 4*s.o.Hooks.Slice); err != nil {
-				return err
-			}
-			return writeProgress(b, p)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ScrubDue reports whether free pages of the file may hold what a Rewrite took
 // out of it.
 func (s *Store) ScrubDue() (due bool, err error) {
@@ -107,7 +75,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 			return err
 		}
 		if account != "" {
-			if err := s.sweepAll(ctx, account); err != nil {
+			if err := s.sweep(ctx, account); err != nil {
 				return fmt.Errorf("sweeping account %q of store %s: %w", account, s.path, err)
 			}
 			continue

@@ -50,7 +50,7 @@ func forgetAll(t *testing.T, s *Store, name string, st *store.State, stop *strin
 	for _, k := range st.Messages.Keys() {
 		st.Messages.Delete(k)
 	}
-	*stop = "sweep all"
+	*stop = "sweep"
 	if err := s.Rewrite(name, st, store.Rewrite{Scrub: true}); !errors.Is(err, errBroken) {
 		t.Fatalf("rewriting gave %v", err)
 	}
@@ -79,7 +79,7 @@ func TestAScrubTouchesNoAccountButThoseThatForgot(t *testing.T) {
 	o := testOptions()
 	stop, sweeps := "", 0
 	o.Hooks.Step = func(at string) error {
-		if at == "sweep all" {
+		if at == "sweep" {
 			sweeps++
 		}
 		if at == stop {
@@ -126,7 +126,7 @@ func TestAScrubThatIsStoppedGoesOnWhereItStopped(t *testing.T) {
 			if at == stop {
 				return errBroken
 			}
-			if !counting || at != "sweep all" && at != "copied" {
+			if !counting || at != "sweep" && at != "copied" {
 				return nil
 			}
 			if at == "copied" {

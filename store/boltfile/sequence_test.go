@@ -43,24 +43,6 @@ func inAccount(t *testing.T, fn func(account *bolt.Bucket, p Progress) error) {
 }
 
 // Where one step of a change fails, those after it are not taken.
-func TestWhatARewriteStagedStaysWhenSavedStatesCannotBeDropped(t *testing.T) {
-	inAccount(t, func(account *bolt.Bucket, p Progress) error {
-		if _, err := account.CreateBucket(rewritingBucket); err != nil {
-			return err
-		}
-		if err := account.DeleteBucket(snapshotsBucket); err != nil {
-			return err
-		}
-		if err := dropUnfinished(account, p); !errors.Is(err, store.ErrDamaged) {
-			t.Errorf("dropping saved states that are not there: %v, want ErrDamaged", err)
-		}
-		if account.Bucket(rewritingBucket) == nil {
-			t.Error("what was staged is dropped although the step before failed")
-		}
-		return nil
-	})
-}
-
 func TestTheIndexStaysWhenFeaturesCannotBeDropped(t *testing.T) {
 	inAccount(t, func(account *bolt.Bucket, p Progress) error {
 		features, index, err := featureBuckets(account)

@@ -57,8 +57,7 @@ type Hooks struct {
 	Copy     int                     // bytes that a transaction of Compact copies; 0 means 8 MiB
 	Whole    int64                   // a file of up to so many bytes is checked whole when it is opened; 0 means 64 MiB
 	Chunk    int                     // bytes of a chunk of a saved state, 1,000 or more; 0 means just under 32 KiB
-	Chunks   int                     // chunks that a transaction writes, at most; 0 means 64
-	Slice    int                     // records that a commit trims, beyond twice what it brings; 0 means 500
+	Slice    int                     // names that a commit trims, beyond twice what it brings, and a quarter of what a transaction of a sweep does; 0 means 500
 	Step     func(step string) error // called before each step of a save, perhaps by several at once; its error is the step's
 }
 
@@ -101,9 +100,6 @@ func (o Options) withDefaults() Options {
 	if o.Hooks.Chunk == 0 {
 		o.Hooks.Chunk = chunkSize
 	}
-	if o.Hooks.Chunks == 0 {
-		o.Hooks.Chunks = chunksPerCommit
-	}
 	if o.Hooks.Slice == 0 {
 		o.Hooks.Slice = 500
 	}
@@ -128,8 +124,6 @@ type Store struct {
 	vectorsRead, namesRead atomic.Uint64
 
 	mu sync.Mutex
-	// kept holds, by account, the messages of its base, while a sweep needs them.
-	kept map[string]keptMessages
 	// vocabularies holds the checksums of those that were checked, by account, a bounded
 	// number of them.
 	vocabularies map[string]uint32
@@ -142,7 +136,7 @@ type Store struct {
 func newStore(f *file, o Options) (*Store, error) {
 	s := &Store{
 		path: f.path, o: o, file: f, scrubbing: make(chan struct{}, 1),
-		kept: map[string]keptMessages{}, vocabularies: map[string]uint32{}, tried: map[string]uint64{},
+		vocabularies: map[string]uint32{}, tried: map[string]uint64{},
 	}
 	err := f.view(func(tx *bolt.Tx) error {
 		if tx.Bucket(metaBucket).Get(positionKey) == nil {
@@ -257,4 +251,12 @@ func withAccount(tx *bolt.Tx, name string, fn func(*bolt.Bucket, Progress) error
 		return err
 	}
 	return fn(account, p)
+}
+
+// forget drops what is kept in memory about the account of that name.
+func (s *Store) forget(account string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tried, account)
+	delete(s.vocabularies, account)
 }

@@ -4,6 +4,7 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -21,7 +22,7 @@ type keptMessages struct {
 
 // promote decides, at a checkpoint, which states the file keeps, and reports whether
 // the base moved on. The first checkpoint becomes the next base. Where that is reached, it
-// becomes the base; what is older than the base is then trimmed by sweep. The next base is
+// becomes the base, and sweep trims what is older. The next base is
 // then the checkpoint before, if it will do as a base when what can be taken back moves on,
 // or else the new checkpoint.
 func (s *Store) promote(p *Progress, before SavedState, a *store.Account) bool {
@@ -74,26 +75,52 @@ func (p Progress) names(generation uint64) bool {
 	return generation != 0 && slices.ContainsFunc(p.Saved(), func(s *SavedState) bool { return s.Generation == generation })
 }
 
-// sweep trims what lies before the base, about most records of each kind at a
-// time, so that no commit waits for all of it. Readers do not see what is due to
-// go.
+// sweep trims what lies before an account's base, which readers do not see any more, in
+// transactions that delete a bounded number of records each. When ctx is done it ends with ctx's
+// error; the next sweep goes on where it ended.
 //
 // Journal entries and lessons before the base go. The features of a message
 // that arrived before the base stay while the base has a row for it, because
 // whatever comes later may still teach that message, and a replay from the base
 // must find then what the live run found; or while a lesson is kept of it. Of
 // several versions before the base the last stays.
-func (s *Store) sweep(name string, account *bolt.Bucket, p *Progress, most int) error {
-	if p.Base.Generation == 0 {
-		return nil
+func (s *Store) sweep(ctx context.Context, account string) error {
+	var kept keptMessages
+	for done := false; !done; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.o.step("sweep"); err != nil {
+			return err
+		}
+		err := s.file.update(func(tx *bolt.Tx) (err error) {
+			done, err = kept.sweep(accountBucket(tx, account), 4*s.o.Hooks.Slice)
+			if err == nil && done {
+				err = swept(tx, account)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// sweep deletes at most so many records of each kind, and reports whether that was all.
+func (k *keptMessages) sweep(account *bolt.Bucket, most int) (done bool, err error) {
+	p, err := readProgress(account)
+	if err != nil || p.Base.Generation == 0 {
+		return true, err
+	}
+	done = true
 	for _, log := range []struct {
 		bucket []byte
 		end    uint64
 	}{{journalBucket, p.Base.Journal}, {lessonsBucket, p.LessonBase().Lesson}} {
 		b, err := part(account, log.bucket)
 		if err != nil {
-			return err
+			return false, err
 		}
 		var drop [][]byte
 		c := b.Cursor()
@@ -101,25 +128,24 @@ func (s *Store) sweep(name string, account *bolt.Bucket, p *Progress, most int) 
 			drop = append(drop, bytes.Clone(key))
 		}
 		if err := deleteKeys(b, drop); err != nil {
-			return err
+			return false, err
+		}
+		done = done && len(drop) < most
+	}
+	if p.Swept <= p.Base.Commit {
+		if err := k.read(account, p); err != nil {
+			return false, err
+		}
+		if err := k.sweepFeatures(account, &p, most); err != nil {
+			return false, err
 		}
 	}
-	if p.Swept > p.Base.Commit {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.kept, name)
-		return nil
-	}
-	return s.sweepFeatures(name, account, p, most)
+	return done && p.Swept > p.Base.Commit, writeProgress(account, p)
 }
 
 // sweepFeatures looks at about most records of features, from the commit
 // p.Swept on.
-func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *Progress, most int) error {
-	kept, err := s.keptMessages(name, account, p)
-	if err != nil {
-		return err
-	}
+func (k *keptMessages) sweepFeatures(account *bolt.Bucket, p *Progress, most int) error {
 	features, index, err := featureBuckets(account)
 	if err != nil {
 		return err
@@ -143,7 +169,7 @@ func (s *Store) sweepFeatures(name string, account *bolt.Bucket, p *Progress, mo
 		p.Swept = commit
 		message := store.MessageKey(value[frameSize:])
 		at := indexKey(message, key)
-		if _, keep := kept[message]; keep && !hasLater(index, at, p.Base.Commit) {
+		if _, keep := k.messages[message]; keep && !hasLater(index, at, p.Base.Commit) {
 			continue
 		}
 		drop = append(drop, bytes.Clone(key))
@@ -169,28 +195,21 @@ func dropFeatures(account *bolt.Bucket, p *Progress, keys, inIndex [][]byte) err
 	return dropNames(account, p, keys)
 }
 
-// keptMessages returns the keys of all messages in the base, and of those with
-// lessons kept from before it.
-func (s *Store) keptMessages(name string, account *bolt.Bucket, p *Progress) (map[store.MessageKey]struct{}, error) {
-	generation := p.Base.Generation
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k, ok := s.kept[name]; ok && k.generation == generation {
-		return k.messages, nil
+// read reads the keys of all messages in the base, and of those with lessons kept from before
+// it, unless it has them.
+func (k *keptMessages) read(account *bolt.Bucket, p Progress) error {
+	if k.generation == p.Base.Generation {
+		return nil
 	}
-	k := keptMessages{generation, map[store.MessageKey]struct{}{}}
-	err := readSaved(account, generation, func(record []byte) error {
+	k.messages = map[store.MessageKey]struct{}{}
+	err := readSaved(account, p.Base.Generation, func(record []byte) error {
 		return store.MessagesIn(record, func(key store.MessageKey) { k.messages[key] = struct{}{} })
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = eachLesson(account, p.LessonBase().Lesson, p.Base.Lesson, func(l store.Lesson) { k.messages[l.Message] = struct{}{} })
-	if err != nil {
-		return nil, err
-	}
-	s.kept[name] = k
-	return k.messages, nil
+	k.generation = p.Base.Generation
+	return eachLesson(account, p.LessonBase().Lesson, p.Base.Lesson, func(l store.Lesson) { k.messages[l.Message] = struct{}{} })
 }
 
 // eachLesson hands the lessons from number from up to, but not including, end to

@@ -139,47 +139,40 @@ func TestTrimmingKeepsWhatAReplayNeeds(t *testing.T) {
 	}
 }
 
-// One commit deletes a bounded number of records, however many are due.
+// A transaction deletes a bounded number of records, however many are due.
 func TestTrimmingIsDoneInSlices(t *testing.T) {
-	o := Options{CheckpointEvery: 2, JournalCap: 1000, NoSync: true, Hooks: Hooks{Slice: 100}}
-	s := openTest(t, storetest.TempStore(t), o)
-	st := store.NewState()
-	commit := func(entries int) {
-		b := store.Batch{}
-		for range entries {
-			b.Journal = append(b.Journal, []byte("entry"))
+	var s *Store
+	left, slices := []int{}, 0
+	o := Options{CheckpointEvery: 2, JournalCap: 1000, NoSync: true, Hooks: Hooks{Slice: 25}}
+	o.Hooks.Step = func(at string) error {
+		if at == "sweep" {
+			slices++
+			left = append(left, countRecords(t, s, "ann", journalBucket))
 		}
+		return nil
+	}
+	s = openTest(t, storetest.TempStore(t), o)
+	st := store.NewState()
+	for range 6 {
 		st.Account.Messages++
-		if err := s.Commit("ann", st, b); err != nil {
+		if err := s.Commit("ann", st, store.Batch{Journal: slices1000()}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for range 2 {
-		commit(1000)
-	}
-	last, shrunk := 2000, 0
-	more := func() {
-		for range 40 {
-			commit(1)
-			last++
-			now := countRecords(t, s, "ann", journalBucket)
-			if last-now > o.Hooks.Slice+2 {
-				t.Fatalf("one commit deleted %d entries, want at most %d", last-now, o.Hooks.Slice+2)
-			}
-			if now < last {
-				shrunk++
-			}
-			last = now
+	left = append(left, countRecords(t, s, "ann", journalBucket))
+	for i := 1; i < len(left); i++ {
+		if gone := left[i-1] - left[i]; gone > 4*o.Hooks.Slice {
+			t.Errorf("a transaction deleted %d entries, want at most %d", gone, 4*o.Hooks.Slice)
 		}
 	}
-	more()
-	if shrunk != 0 {
-		t.Fatalf("entries were deleted %d times before so many were there", shrunk)
+	if slices < 20 || left[len(left)-1] > 4000 {
+		t.Errorf("%d transactions left %d of 6000 entries", slices, left[len(left)-1])
 	}
-	commit(1000)
-	last = countRecords(t, s, "ann", journalBucket)
-	more()
-	if shrunk < 20 || last > 1100 {
-		t.Errorf("%d commits deleted entries and %d are left, want 20 commits or so and about 1000 entries", shrunk, last)
+}
+
+func slices1000() (entries [][]byte) {
+	for range 1000 {
+		entries = append(entries, []byte("entry"))
 	}
+	return entries
 }

@@ -124,6 +124,9 @@ func checkFrames(ctx context.Context, tx *bolt.Tx, most int) (problems []error) 
 	return problems
 }
 
+// errEnough ends a check that has found as much as it may.
+var errEnough = errors.New("enough read")
+
 func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
 	found := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("account %q: %w", name, fmt.Errorf(format, args...)))

@@ -74,25 +74,13 @@ func BenchmarkCopies(b *testing.B) {
 	var export string
 	b.Run("export", func(b *testing.B) {
 		for b.Loop() {
-			export = toFile(func(w io.Writer) error { _, err := WriteExport(s, "ann", w); return err })
+			export = toFile(func(w io.Writer) error { return s.CopyAccount("ann", w) })
 			b.ReportMetric(size(export), "MiB")
 		}
 	})
 	b.Run("import", func(b *testing.B) {
 		for n := 0; b.Loop(); n++ {
-			f, err := os.Open(export)
-			if err != nil {
-				b.Fatal(err)
-			}
-			x, err := OpenExport(b.Context(), f, filepath.Join(dir, "hinged.db"), boltfile.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			there, err := boltfile.Open(filepath.Join(dir, fmt.Sprint(n), "hinged.db"), boltfile.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := errors.Join(x.ImportInto(there, "ann", false), there.Close(), x.Close(), f.Close()); err != nil {
+			if _, err := Import(b.Context(), filepath.Join(dir, fmt.Sprint(n), "hinged.db"), export, "", false, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

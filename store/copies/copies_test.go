@@ -110,7 +110,7 @@ func (o opened) Backup(ctx context.Context, w io.Writer) error {
 }
 
 func (o opened) Export(_ context.Context, account string, w io.Writer) error {
-	return o.with(func(s *boltfile.Store) error { _, err := WriteExport(s, account, w); return err })
+	return o.with(func(s *boltfile.Store) error { return s.CopyAccount(account, w) })
 }
 
 // broken is a Source that stops in the middle, or sends something else.

@@ -10,7 +10,7 @@
 // and nothing changed.
 //
 // What a store's file is made of, and how one takes another's place, is package
-// boltfile's business. An export is such a file, with one account, in gzip.
+// boltfile's business. An export is such a file with one account.
 package copies
 
 import (

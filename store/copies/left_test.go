@@ -34,7 +34,7 @@ func TestWhatAKilledProcessLeftBesideTheStoreGoesAtTheNextStart(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = WriteExport(st, "me", writerFunc(func(p []byte) (int, error) { now(); return len(p), nil }))
+			err = st.CopyAccount("me", writerFunc(func(p []byte) (int, error) { now(); return len(p), nil }))
 			return errors.Join(err, st.Close())
 		},
 		"exporting to standard output": func(t *testing.T, s site, now func()) error {

@@ -3,12 +3,14 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/store"
@@ -58,12 +60,14 @@ func Restore(ctx context.Context, storePath, file string, stdin io.Reader) (out 
 }
 
 // receive copies the store in file, or in what stdin gives if that is Standard, to a draft beside
-// the store at storePath, and checks it. The draft is the caller's to drop, and to close before it is written to as a store. ErrUnsound and
-// store.ErrNewer say what is wrong with the file.
+// the store at storePath, and checks it. The draft is the caller's to drop, and to close before it
+// is written to as a store. ErrUnsound and store.ErrNewer say what is wrong with the file.
 func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *draft, accounts []Account, err error) {
-	in, err := input(file, stdin)
-	if err != nil {
-		return nil, nil, err
+	in := io.NopCloser(stdin)
+	if file != Standard {
+		if in, err = os.Open(file); err != nil {
+			return nil, nil, err
+		}
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	if err := os.MkdirAll(filepath.Dir(storePath), 0o700); err != nil {
@@ -92,4 +96,77 @@ func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *d
 		return d, nil, fmt.Errorf("%w: %s", ErrUnsound, what)
 	}
 	return d, accounts, nil
+}
+
+// ImportedFrom is what `hinged restore --account` prints.
+type ImportedFrom struct {
+	File    string  `json:"file"`            // path of the export as it was given; - for standard input
+	Store   string  `json:"store"`           // path of the store
+	Account Account `json:"account"`         // the imported account, under its new name
+	Aside   string  `json:"aside,omitempty"` // path of a backup of the previous store; absent if no account was replaced
+}
+
+// Import adds the account in the export file, or that which stdin gives if that is
+// Standard, to the store at storePath, under the name as, or if that is "" its
+// own; where there is no store it makes one. An account that exists is replaced
+// only when asked (ErrAccountExists), and a backup of the whole store is made
+// beside it first. ErrUnsound and store.ErrNewer say what is wrong with the
+// export, store.ErrRunning that a process has the store open; then nothing has
+// changed.
+func Import(ctx context.Context, storePath, file, as string, replace bool, stdin io.Reader) (out ImportedFrom, err error) {
+	defer func() {
+		if err != nil {
+			out, err = ImportedFrom{}, fmt.Errorf("import of %s: %w", file, err)
+		}
+	}()
+	out = ImportedFrom{File: file, Store: storePath}
+	if err := boltfile.Held(storePath); err != nil {
+		return out, err
+	}
+	d, accounts, err := receive(ctx, storePath, file, stdin)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, d.drop()) }()
+	if out.Account, err = one(accounts); err != nil {
+		return out, fmt.Errorf("%w: %w", ErrUnsound, err)
+	}
+	name := out.Account.Account
+	out.Account.Account = cmp.Or(as, name)
+	from, err := boltfile.OpenReadOnly(d.Name(), boltfile.Options{Unread: true}) // receive has read it
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	s, err := boltfile.Open(storePath, boltfile.Options{})
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	names, err := s.Accounts()
+	if err != nil {
+		return out, err
+	}
+	if slices.Contains(names, out.Account.Account) {
+		if !replace {
+			return out, fmt.Errorf("%w: %s", ErrAccountExists, out.Account.Account)
+		}
+		if out.Aside, err = setAside(ctx, s, storePath); err != nil {
+			return out, fmt.Errorf("backup of the store as it is: %w", err)
+		}
+	}
+	return out, s.AddAccount(from, name, out.Account.Account, replace)
+}
+
+// setAside makes a backup of the store beside it and returns its name.
+func setAside(ctx context.Context, s *boltfile.Store, storePath string) (string, error) {
+	for n := 1; ; n++ {
+		aside := fmt.Sprint(storePath, boltfile.BeforeImport, n)
+		_, err := write(aside, storePath, false, nil,
+			func(w io.Writer) error { _, err := s.Backup(PatientWriter(ctx, w)); return err },
+			func(path string) error { _, err := check(ctx, path); return err })
+		if !errors.Is(err, ErrExists) {
+			return aside, err
+		}
+	}
 }

@@ -148,7 +148,7 @@ func (r Rotation) clear() error {
 		if !strings.Contains(filepath.Base(path), keptSuffix+boltfile.Partial) {
 			continue
 		}
-		if err := discard(path); err != nil {
+		if err := boltfile.Remove(path); err != nil {
 			return fmt.Errorf("deleting an unfinished backup: %w", err)
 		}
 	}

@@ -5,12 +5,12 @@ package persons
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/emersion/go-message/mail"
@@ -22,16 +22,16 @@ import (
 var human = []string{"friend", "joke", "family", "work", "fyi", "household", "cold call", "recruiter", "customer", "supplier", "request", "committee",
 	"fellow student", "teacher", "parents", "team", "mailing list", "school letter", "doctor's letter", "tradesman", "stranger"}
 
-var lives sync.Map
+// lives are the whole lives that were made, by name and seed.
+var lives = map[string]*life.Life{}
 
 // made is Make of a whole life, made once.
 func made(name string, seed uint64) *life.Life {
-	type key struct {
-		name string
-		seed uint64
+	key := fmt.Sprint(name, seed)
+	if lives[key] == nil {
+		lives[key] = Make(name, seed, 1520)
 	}
-	once, _ := lives.LoadOrStore(key{name, seed}, sync.OnceValue(func() *life.Life { return Make(name, seed, 1520) }))
-	return once.(func() *life.Life)()
+	return lives[key]
 }
 
 // counts are of the messages of others.
