@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/words"
 )
 
@@ -304,4 +306,148 @@ func printBound(w io.Writer, b ceiling.Bound) error {
 		fmt.Fprintf(t, "  best weights\tdistance %.3f, loss %.3f; longest vector %.3f, displaced %.3f\n", b.Distance, b.Loss, b.Radius, b.Displaced)
 	}
 	return t.Flush()
+}
+
+// fewAccounts is how many accounts `hinged status` describes unasked: more don't fit on a
+// screen.
+const fewAccounts = 2
+
+// Kinds of accounts, in the order of the summary.
+const (
+	inTrouble = iota
+	asPaused
+	inShadow
+	asMarking
+)
+
+// summed is the line of an account in the summary.
+type summed struct {
+	kind       int
+	state, ask string // ask is what its owner is asked for; "": nothing
+}
+
+// sum summarises an account.
+func sum(a *desk.AccountStatus) summed {
+	switch {
+	case a.Paused:
+		return summed{asPaused, "paused", "`hinged resume -a " + a.Account + "` ends the pause"}
+	case a.ConsentNeeded:
+		return summed{inTrouble, "no login", "log in with the mail provider again"}
+	case a.Problem != "" && !a.Connected:
+		return summed{inTrouble, "no connection", a.Problem}
+	case len(a.Warnings) > 0:
+		return summed{inTrouble, stateOf(a), a.Warnings[0]}
+	case a.InShadow && a.Decided > 0:
+		return summed{inShadow, stateOf(a), "answers: `hinged learn -a " + a.Account + "`"}
+	case a.InShadow:
+		return summed{inShadow, stateOf(a), ""}
+	}
+	return summed{asMarking, stateOf(a), ""}
+}
+
+// stateOf says in a word or two whether an account marks.
+func stateOf(a *desk.AccountStatus) string {
+	switch {
+	case a.InSnapshot:
+		return "in a snapshot"
+	case a.InShadow:
+		return "not marking yet"
+	}
+	return "marking"
+}
+
+// printSummary prints a line for each account, those in trouble first.
+func printSummary(w io.Writer, accounts []desk.AccountStatus) error {
+	accounts = slices.Clone(accounts)
+	slices.SortStableFunc(accounts, func(a, b desk.AccountStatus) int { return cmp.Compare(sum(&a).kind, sum(&b).kind) })
+	var kinds [asMarking + 1]int
+	for i := range accounts {
+		kinds[sum(&accounts[i]).kind]++
+	}
+	var parts []string
+	for kind, words := range []string{"in trouble", "paused", "not marking yet", "marking"} {
+		if kinds[kind] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], words))
+		}
+	}
+	fmt.Fprintf(w, "\n%d accounts: %s\n", len(accounts), strings.Join(parts, ", "))
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "  account\tstate\tmarks\ttaken off\tasked of its owner\n")
+	for i := range accounts {
+		a := &accounts[i]
+		of := sum(a)
+		fmt.Fprintf(t, "  %s\t%s\t%d\t%d\t%s\n", a.Account, of.state, a.MarksConfirmed, a.MarksRefused, cmp.Or(of.ask, "nothing"))
+	}
+	return t.Flush()
+}
+
+// printStream shows the part of a status that is about Kafka.
+func printStream(w io.Writer, status desk.Status) error {
+	s := status.Stream
+	fmt.Fprintf(w, "\nKafka, topic %s: %s\n", s.Topic, s.Doing)
+	if s.Problem != "" {
+		fmt.Fprintf(w, "  WARNING: %s\n", s.Problem)
+	}
+	for _, p := range s.Partitions {
+		if p.Problem != "" {
+			fmt.Fprintf(w, "  WARNING: %s\n", p.Problem)
+		}
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
+	line("accounts", "%d", s.Accounts)
+	if status.Running {
+		line("records", "%d read: %d messages (%d of the owners' own, %d came before), %d of feedback", s.Records, s.Messages, s.Own, s.Repeated, s.Feedback)
+		line("decided", "%d important, %d unsure, %d ordinary", s.Important, s.Unsure, s.Ordinary)
+		line("learnt", "%d lessons", s.Lessons)
+		dead := "none"
+		if len(s.DeadLetters) > 0 {
+			var all []string
+			for _, why := range s.Reasons() {
+				all = append(all, fmt.Sprintf("%d %s", s.DeadLetters[why], why))
+			}
+			dead = strings.Join(all, ", ")
+		}
+		line("dead letters", "%s", dead)
+		line("passed over", "%d control markers, %d records of aborted transactions", s.Markers, s.Aborted)
+		line("behind", "%s", s.Waits())
+		line("rebalances", "%d", s.Rebalances)
+	}
+	if who := s.Behind(); who != "" {
+		line("set aside", "%s", who)
+	}
+	for i := range s.Partitions {
+		line("partition", "%d %s", s.Partitions[i].Partition, partitionText(&s.Partitions[i], status.Running))
+	}
+	return t.Flush()
+}
+
+// partitionText says how one partition stands.
+func partitionText(p *stream.PartitionStatus, running bool) string {
+	text := "at an unknown offset"
+	if p.Position >= 0 {
+		text = fmt.Sprintf("at offset %d", p.Position)
+	}
+	if p.End >= 0 {
+		text += fmt.Sprintf(" of %d", p.End)
+	}
+	if running && (p.Lag == nil || *p.Lag > 0) {
+		text += "; behind: " + p.Waits()
+	}
+	if p.Snapshots > 0 {
+		text += fmt.Sprintf("; %d snapshots", p.Snapshots)
+	}
+	if p.Restoring > 0 {
+		text += fmt.Sprintf("; %d accounts still to be fetched out of the snapshot", p.Restoring)
+	}
+	if p.DamagedFile != "" {
+		text += "; its file was damaged and is now " + p.DamagedFile
+	}
+	if n := len(p.Differs); n > 0 {
+		text += fmt.Sprintf("; %d accounts DIFFER from what another process made of the same records, such as %s", n, p.Differs[0])
+	}
+	if p.Stopped {
+		text += "; STOPPED"
+	}
+	return text
 }
