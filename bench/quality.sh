@@ -13,8 +13,8 @@
 # HINGED_INSTALL=1 installs bogofilter.
 #
 #   EMBEDDINGS=1            the peer with sentence embeddings, too: an hour more
-#   HINGED_EVAL_FLAGS_MTD   flags of `hinged eval` that get hinged one more row in
-#   HINGED_EVAL_FLAGS_MIPS  the table of a stream
+#   HINGED_EVAL_FLAGS_MTD   flags of `hinged eval`, without blanks in values, for one
+#   HINGED_EVAL_FLAGS_MIPS  more row in the table of a stream
 #   GO, PYTHON              other commands than go and python3
 set -eu
 
@@ -34,6 +34,7 @@ trap 'exit 1' INT TERM HUP
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 "$GO" build -o "$work/hinged" ./cmd/hinged
+"$GO" build -o "$work/lab" ./cmd/hinged-lab
 "$GO" build -o "$work/stream" ./bench/stream
 
 if [ ! -x "$cache/venv/bin/python" ]; then
@@ -79,9 +80,9 @@ judge() {
 	mkdir "$work/$1" "$work/$1/raw"
 	"$work/stream" $3 -raw "$work/$1/raw" ${archive:+"$archive"} > "$work/$1/stream"
 	found=
-	ours "$1" "$2" 'no prior' "$3 --prior none"
+	ours "$1" "$2" 'no prior' "$3 --set prior=none"
 	if [ -n "$other" ]; then
-		ours "$1" "$2" "prior of $other" "$3 --prior $work/$other.prior"
+		ours "$1" "$2" "prior of $other" "$3 --set prior=$work/$other.prior"
 	fi
 	if [ -n "$extra" ]; then
 		ours "$1" "$2" "$extra" "$3 $extra"
@@ -91,20 +92,16 @@ judge() {
 	rm -r "${work:?}/$1"
 }
 
-feedbacks='immediate delayed'
-if "$work/hinged" eval --help | grep -q -e '--feedback.*live'; then
-	feedbacks="$feedbacks live"
-fi
-
+feedbacks='immediate delayed live'
 mtd_owner='--owner miquel.raynal@bootlin.com' mips_owner='--owner ralf@linux-mips.org'
 mtd= mips=
 if [ -n "$1" ]; then
 	mtd=linux-mtd
-	"$work/hinged" prior $mtd_owner "$1" > "$work/$mtd.prior"
+	"$work/lab" prior $mtd_owner "$1" > "$work/$mtd.prior"
 fi
 if [ -n "$2" ]; then
 	mips=linux-mips
-	"$work/hinged" prior $mips_owner "$2" > "$work/$mips.prior"
+	"$work/lab" prior $mips_owner "$2" > "$work/$mips.prior"
 fi
 if [ -n "$mtd" ]; then
 	archive=$1 other=$mips extra=${HINGED_EVAL_FLAGS_MTD:-}

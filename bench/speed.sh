@@ -22,5 +22,6 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
 mkdir "$work/dir"
 CGO_ENABLED=0 "$GO" build -trimpath -tags prod -o "$work/hinged" ./cmd/hinged
+CGO_ENABLED=0 "$GO" build -trimpath -o "$work/hinged-lab" ./cmd/hinged-lab
 "$GO" build -o "$work/speed" ./bench/speed
-"$work/speed" -owner "$2" -hinged "$work/hinged" -dir "$work/dir" -rounds "${3:-5}" "$1"
+"$work/speed" -owner "$2" -hinged "$work/hinged" -lab "$work/hinged-lab" -dir "$work/dir" -rounds "${3:-5}" "$1"

@@ -58,11 +58,12 @@ func main() {
 	var m measuring
 	flag.StringVar(&m.owner, "owner", "", "`address` of the owner")
 	flag.StringVar(&m.hinged, "hinged", "", "the `program`")
+	flag.StringVar(&m.lab, "lab", "", "the `program` hinged-lab")
 	flag.StringVar(&m.dir, "dir", "", "an empty `directory` to work in")
 	flag.IntVar(&m.rounds, "rounds", 5, "how often each program runs")
 	flag.Parse()
-	if m.owner == "" || m.hinged == "" || m.dir == "" || m.rounds < 1 || flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "speed: want -owner ADDRESS, -hinged PROGRAM, -dir DIR and one archive; see speed -help")
+	if m.owner == "" || m.hinged == "" || m.lab == "" || m.dir == "" || m.rounds < 1 || flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "speed: want -owner ADDRESS, -hinged PROGRAM, -lab PROGRAM, -dir DIR and one archive; see speed -help")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -15,9 +15,9 @@ import (
 
 // measuring is what main was asked for.
 type measuring struct {
-	owner, hinged, dir string
-	rounds             int
-	messages           int
+	owner, hinged, lab, dir string
+	rounds                  int
+	messages                int
 }
 
 // program is one line of the table.
@@ -42,7 +42,7 @@ var oneCore = []string{"GOMAXPROCS=1"}
 // and prints the table.
 func (m *measuring) run(ctx context.Context, w io.Writer) error {
 	mail := filepath.Join(m.dir, "mail.mbox")
-	bound := []string{m.hinged, "eval", "--prior", "none", "--owner", m.owner, mail}
+	bound := []string{m.lab, "eval", "--set", "prior=none", "--owner", m.owner, mail}
 	eval := append(slices.Clone(bound), "--ceiling=false")
 	classify := []string{m.hinged, "classify", "--config", filepath.Join(m.dir, "hinged.toml"), mail}
 	programs := []*program{

@@ -15,14 +15,11 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/prior"
-	"github.com/hinged/hinged/model"
-	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/copies"
 )
@@ -43,15 +40,16 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("account %s: %w", a.Name, err)
 		}
-		weights, err := priorWeights(&a.Judging)
+		weights, err := cli.PriorWeights(&a.Judging)
 		if err != nil {
 			return o, fmt.Errorf("account %s: %w", a.Name, err)
 		}
-		if warning := filter.Forgeable(pinnedRules(a.Rules), a.Featurize.AuthservID); warning != "" {
+		options := filterOptions(a)
+		if warning := filter.Forgeable(options.Rules, a.Featurize.AuthservID); warning != "" {
 			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
-			Name: a.Name, Filter: filterOptions(a), Prior: weights, Settings: settingsOf(a),
+			Name: a.Name, Filter: options, Prior: weights, Settings: settingsOf(a),
 			NewSource: func(known []ingest.Known) (ingest.Source, error) {
 				return imap.New(source, known)
 			},
@@ -165,7 +163,7 @@ func trust(caFile string) (*tls.Config, error) {
 // filterOptions turns an account's configuration into the filter's options.
 // What the configuration has no key for keeps its default.
 func filterOptions(a *config.Account) filter.Options {
-	o := judgingOptions(&a.Judging, a.Owner)
+	o := cli.JudgingOptions(&a.Judging, a.Owner)
 	o.Marks = a.Mark
 	o.Companion = a.Companion
 	o.CopyTo = a.MarkCopy
@@ -173,82 +171,5 @@ func filterOptions(a *config.Account) filter.Options {
 	o.MarkWithin = time.Duration(a.MarkWithin)
 	// The watched mailboxes are looked into every poll_interval; a slow round takes two.
 	o.Elsewhere = 3 * time.Duration(a.IMAP.PollInterval)
-	return o
-}
-
-// judgingOptions does it for the part that accounts of Kafka share with others.
-func judgingOptions(a *config.Judging, owner []string) filter.Options {
-	o := filter.DefaultOptions()
-	o.Learner, o.Kernel = learnerSpec(&a.Learner), kernelOf(&a.Learner)
-	o.Featurize = featurizeOptions(&a.Featurize, owner)
-	t := &a.Threshold
-	o.Threshold = filter.Threshold{
-		Mode: filter.Mode(t.Mode), Precision: t.Precision, Missed: t.Missed, Share: t.Share, PerDay: t.PerDay, Cost: t.Cost, Value: t.Value, UnsureShare: t.UnsureShare,
-	}
-	o.NamesFor = time.Duration(a.Featurize.NamesDays) * 24 * time.Hour
-	o.Shadow = filter.Shadow(a.Shadow)
-	o.Settle = time.Duration(a.Settle)
-	o.SilenceDays = int(time.Duration(a.Silence) / (24 * time.Hour))
-	o.Dual.Window, o.Dual.Steps = a.Learner.Window, a.Learner.Steps
-	o.Dual.Horizon, o.Dual.MarkedHorizon = time.Duration(a.Provisional), time.Duration(a.ProvisionalMarked)
-	o.TimeZone = a.TimeZone
-	o.Limits.Weights = a.MaxWeights
-	// By default as many as those of the filter.
-	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads = a.MaxMessages, a.MaxMessages, a.MaxMessages/2
-	o.Limits.Keep = time.Duration(a.KeepDays) * 24 * time.Hour
-	o.Rules = pinnedRules(a.Rules)
-	return o
-}
-
-// priorWeights reads what a new account is to begin with.
-func priorWeights(a *config.Judging) (store.PackedVector, error) {
-	p, err := prior.Named(a.Prior)
-	if err != nil {
-		return nil, err
-	}
-	return p.Pack(), nil
-}
-
-// pinnedRules turns rules of the configuration into the filter's.
-func pinnedRules(rules []config.Rule) []filter.Rule {
-	var out []filter.Rule
-	for _, r := range rules {
-		label := model.Ordinary
-		if r.Label == model.Important.String() {
-			label = model.Important
-		}
-		out = append(out, filter.Rule{Match: r.Match, Label: label})
-	}
-	return out
-}
-
-func learnerSpec(l *config.Learner) model.Spec {
-	s := model.DefaultSpec()
-	s.Kind, s.Margin, s.Aggressiveness = model.Kind(l.Kind), l.Margin, l.Aggressiveness
-	return s
-}
-
-// kernelOf returns what makes the learner one over examples; nothing for a linear one.
-func kernelOf(l *config.Learner) filter.Kernel {
-	if l.KernelDegree == 0 {
-		return filter.Kernel{}
-	}
-	return filter.Kernel{Degree: model.Kernel(l.KernelDegree), Budget: l.MaxSupports}
-}
-
-func featurizeOptions(f *config.Featurize, owner []string) featurize.Options {
-	o := featurize.DefaultOptions()
-	o.Owner = owner
-	o.AuthServID = f.AuthservID
-	if o.Subaddress = f.Subaddress; o.Subaddress == "none" {
-		o.Subaddress = ""
-	}
-	o.MaxBytes = f.MaxBytes
-	o.Names = f.Names
-	o.Shares[featurize.Misc] = f.Shares.Misc
-	o.Shares[featurize.Social] = f.Shares.Social
-	o.Shares[featurize.Subject] = f.Shares.Subject
-	o.Shares[featurize.Body] = f.Shares.Body
-	o.Affine = f.Shares.Affine
 	return o
 }

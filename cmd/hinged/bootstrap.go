@@ -110,7 +110,7 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 	}
-	weights, err := priorWeights(&a.Judging)
+	weights, err := cli.PriorWeights(&a.Judging)
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 	}

@@ -92,7 +92,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 			return imapOptions(a, slog.New(slog.DiscardHandler))
 		},
 		Rules: func(j *config.Judging) (string, error) {
-			rules := pinnedRules(j.Rules)
+			rules := cli.JudgingOptions(j, nil).Rules
 			return filter.Forgeable(rules, j.Featurize.AuthservID), filter.ValidateRules(rules)
 		},
 		Dashboard: func(ctx context.Context, d *config.Dashboard) error {

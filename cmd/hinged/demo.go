@@ -123,7 +123,7 @@ func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r bootst
 	if err != nil {
 		return r, err
 	}
-	weights, err := priorWeights(&a.Judging)
+	weights, err := cli.PriorWeights(&a.Judging)
 	if err != nil {
 		return r, err
 	}

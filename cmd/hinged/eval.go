@@ -3,35 +3,44 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/whatif"
 )
 
-// evalFlags are the flags of eval; those that an account has too begin with its
-// default.
+// evalFlags are the flags of eval.
 type evalFlags struct {
-	account     config.Account
-	archive     cli.Archive
-	rules       []string
-	past, judge int
-	ceiling     bool
-	asJSON      bool
-
-	learner, threshold, shadow *cli.Choice
+	archive   cli.Archive
+	account   string
+	differing int
+	asJSON    bool
 }
 
 func evalCommand() *cobra.Command {
-	f := &evalFlags{account: config.DefaultAccount()}
+	f := &evalFlags{}
 	c := &cobra.Command{
-		Use:   "eval --owner ADDRESS FILE…",
-		Short: "Play an archive as if it arrived now, and judge the decisions",
-		Long: `Play archives of mail through the filter, in order of date, and judge each
-decision before its label is learnt. Nothing is written.
+		Use:   "eval [FILE…]",
+		Short: "Judge the decisions on your mail, also with other settings",
+		Long: `Without FILE, replay what the store keeps of your mail and of what you did with
+it, once with today's settings and once with those of --set, and compare. It works
+while the daemon runs. With FILE, play archives of mail in order of date as if they
+arrived now, and judge each decision before its label is learnt. Nothing is
+written, neither in your mailbox nor in what was learnt.
+
+--set takes keys of the configuration: those of learner and threshold, and prior;
+with FILE also the others that say how mail is judged, rules among them.
+
+From the store, a message counts as marked if it was decided important, whether or
+not marks were set at that time. It was wrong to mark a message that you took the
+mark off, threw away or called ordinary (taken off), and not to mark an important
+one (missed). A marked message with which you did nothing for the days of silence
+is left alone. hinged calls settings better only if they find more important
+messages or mark fewer ordinary ones than chance explains, and are not worse in the
+other respect. docs/whatif.md has the rule, and what can be replayed.
 
 FILE is an mbox (plain, gzip or zstd), a Maildir or MH folder, a Thunderbird
 profile, an Apple Mail folder, any other folder of messages or mboxes, or one
@@ -53,89 +62,55 @@ otherwise. eval learns which messages were important in one of four ways:
 
 --feedback says when the label arrives: "immediate" is right after the decision;
 "delayed" is when the owner's answer arrives, or after a week without one. With
-"live", the first part of the archive is the past that bootstrap would read.
-After that, marks are set, and the owner answers as in the archive and removes
-one wrong mark in five. --past says how many messages are the past, and --judge
-how many are judged after it.
+"live", the first 70 % of the archive are the past that bootstrap would read. After
+that, marks are set, and the owner answers as in the archive and removes one wrong
+mark in five.
 
-With --ask 3, the owner labels three messages at the end of each day: those that
-teach most, as "hinged learn" lists them. With --heard 0.25, only every fourth
-answer of the owner teaches, as if hinged didn't see the others; the messages
-still count as answered.
-
-With --rule, the owner's rules decide the messages that they match, as in the
-configuration (docs/rules.md). The archive is then played once more without
-them, to show how they change the decisions on all other mail.
-
-With --prior, the account begins with other weights than the built-in ones, or
-with none. The built-in ones were made from the mailing lists linux-mtd and
-linux-mips (docs/prior.md), so don't judge them on these two lists.
-
-"hinged-lab mail" teaches several learners the same lessons and draws the
-results.`,
-		Example: `  $ hinged eval --owner me@example.org mail.mbox.gz
+An archive with rules is played once more without them, to show how they change the
+decisions on all other mail. The built-in prior was made from the mailing lists
+linux-mtd and linux-mips (docs/prior.md), so don't judge it on these two.`,
+		Example: `  $ hinged eval --set learner.kind=perceptron --set threshold.mode=auto
+  me: 868 messages from 2026-02-13 to 2026-03-13
+                   today  what if
+  marked              91       94
+  …
+  Keep today's settings. The other settings would mark 10.8 % of the mail …
+  $ hinged eval --owner me@example.org mail.mbox.gz
   messages           8592, 1709 of them the owner's own
   examples           6883, 744 of them important (labels from replies, feedback immediate)
   …
   $ hinged eval --important ham --ordinary spam --json
-  $ hinged eval --labels labels.tsv --learner perceptron Maildir`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args)
-		},
+  $ hinged eval --labels labels.tsv --set 'rule=[{match="from:boss@example.org", label="important"}]' Maildir`,
+		RunE: f.run,
 	}
-	f.define(c)
+	f.archive.Define(c)
+	accountFlag(c, &f.account)
+	c.Flags().IntVarP(&f.differing, "number", "n", 5, "store: list this many of the messages that differ")
+	cli.JSONFlag(c, &f.asJSON, "one JSON object")
 	return c
 }
 
-// define adds the flags. Defaults are those of an account in the configuration.
-func (f *evalFlags) define(c *cobra.Command) {
-	a, flags := &f.account, c.Flags()
-	f.archive.Define(c)
-	flags.IntVar(&f.past, "past", 0, "live: number of messages that are the past, including the\nowner's own; 0: 70 %")
-	flags.IntVar(&f.judge, "judge", 0, "live: number of messages to judge after the past, without\nthe owner's own; 0: all")
-	f.shadow = cli.ChoiceVar(c, "shadow", a.Shadow, "live: whether marks are held back", "auto", "on", "off")
-	flags.BoolVar(&f.ceiling, "ceiling", true, "search for a ceiling on the mistakes; without it (=false) a\nrun takes a sixth less processor time")
-	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
-
-	f.learner = cli.ChoiceVar(c, "learner", a.Learner.Kind, "learner", "dual", "passive-aggressive", "margin", "perceptron")
-	flags.Float64Var(&a.Learner.Margin, "margin", a.Learner.Margin, "margin: learn unless the score is above this on the right side")
-	flags.Float64Var(&a.Learner.Aggressiveness, "aggressiveness", a.Learner.Aggressiveness, "dual, passive-aggressive: limit of the step of one lesson (C)")
-	flags.IntVar(&a.Learner.Window, "window", a.Learner.Window, "dual: replay steps choose among this many of the last lessons;\n0: no replay")
-	flags.IntVar(&a.Learner.Steps, "steps", a.Learner.Steps, "dual: number of replay steps for each message")
-
-	flags.IntVar(&a.Learner.KernelDegree, "kernel-degree", a.Learner.KernelDegree, "degree of the kernel; 0: none, each feature has a weight")
-	flags.IntVar(&a.Learner.MaxSupports, "max-supports", a.Learner.MaxSupports, "with a kernel, the greatest number of examples to keep")
-
-	f.threshold = cli.ChoiceVar(c, "threshold", a.Threshold.Mode, "how to choose the threshold", "auto", "missed", "budget", "cost", "fixed")
-	flags.Float64Var(&a.Threshold.Precision, "precision", a.Threshold.Precision, "auto: share of the marked mail that must be important")
-	flags.Float64Var(&a.Threshold.Missed, "missed", a.Threshold.Missed, "missed: greatest share of the important mail that may go\nunmarked")
-	flags.Float64Var(&a.Threshold.Share, "share", a.Threshold.Share, "budget: share of mail to mark")
-	flags.Float64Var(&a.Threshold.Cost, "cost", a.Threshold.Cost, "cost: one missed message counts as many false alarms as this")
-	flags.Float64Var(&a.Threshold.Value, "value", a.Threshold.Value, "fixed: the score above which a message is important")
-	flags.Float64Var(&a.Threshold.UnsureShare, "unsure-share", a.Threshold.UnsureShare, "greatest share of mail that may be unsure")
-	flags.StringArrayVar(&f.rules, "rule", nil, "a `rule` such as from:boss@example.org=important; may be repeated")
-	flags.StringVar(&a.Prior, "prior", a.Prior, "weights to begin with: default, none, zero, or a `file`")
-	flags.IntVar(&a.KeepDays, "keep-days", a.KeepDays, "remember messages for this many days, and those of the\nwindow; 0: all. As for mail from Kafka: 30")
-	flags.IntVar(&a.MaxWeights, "max-weights", a.MaxWeights, "greatest number of weights. As for mail from Kafka: 131072")
-}
-
-// run plays and prints.
+// run plays archives where there are any, and otherwise what the store keeps.
 func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
+	archives := len(args)+len(f.archive.Important)+len(f.archive.Ordinary) > 0
+	without, needless := "without archives", []string{"owner", "labels", "feedback"}
+	if archives {
+		without, needless = "with archives", []string{"config", "account", "number"}
+	}
+	for _, name := range needless {
+		if cmd.Flags().Changed(name) {
+			return cli.Misuse(cmd, "--%s has no effect %s", name, without)
+		}
+	}
+	if !archives {
+		return f.fromStore(cmd)
+	}
 	collectSeldom()
-	a := &f.account
-	a.Learner.Kind, a.Threshold.Mode = f.learner.Value, f.threshold.Value
-	a.Shadow = f.shadow.Value
-	if err := f.useless(cmd); err != nil {
-		return err
-	}
-	if err := f.readRules(cmd); err != nil {
-		return err
-	}
-	weights, err := priorWeights(&a.Judging)
+	o, begin, err := f.archive.Settings(cmd, config.DefaultAccount().Prior)
 	if err != nil {
 		return err
 	}
-	r, err := f.archive.Play(cmd, args, evaluate.Play{Options: filterOptions(a), Past: f.past, Judge: f.judge, Prior: weights, NoCeiling: !f.ceiling})
+	r, err := f.archive.Play(cmd, args, evaluate.Play{Options: o, Prior: begin})
 	switch {
 	case err != nil:
 		return err
@@ -146,50 +121,52 @@ func (f *evalFlags) run(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// useless refuses flags that the others leave without effect, as the
-// configuration does.
-func (f *evalFlags) useless(cmd *cobra.Command) error {
-	for _, rule := range []struct{ flag, needs, value, got string }{
-		{"margin", "learner", "margin", f.learner.Value},
-		{"window", "learner", "dual", f.learner.Value},
-		{"steps", "learner", "dual", f.learner.Value},
-		{"precision", "threshold", "auto", f.threshold.Value},
-		{"missed", "threshold", "missed", f.threshold.Value},
-		{"share", "threshold", "budget", f.threshold.Value},
-		{"cost", "threshold", "cost", f.threshold.Value},
-		{"value", "threshold", "fixed", f.threshold.Value},
-		{"past", "feedback", "live", f.archive.Feedback.Value},
-		{"shadow", "feedback", "live", f.archive.Feedback.Value},
-		{"judge", "feedback", "live", f.archive.Feedback.Value},
-	} {
-		if cmd.Flags().Changed(rule.flag) && rule.got != rule.value {
-			return cli.Misuse(cmd, "--%s has no effect without --%s %s", rule.flag, rule.needs, rule.value)
-		}
+func (f *evalFlags) fromStore(cmd *cobra.Command) error {
+	switch {
+	case f.differing < 0:
+		return cli.Misuse(cmd, "-n is %d, want 0 or more", f.differing)
+	case len(f.archive.Set) == 0:
+		return cli.Misuse(cmd, "%s needs archives of mail, or a setting to change, such as --set learner.kind=perceptron", cmd.CommandPath())
 	}
-	for _, rule := range []struct {
-		flag string
-		has  bool
-		want string
-	}{
-		{"aggressiveness", f.learner.Value == "dual" || f.learner.Value == "passive-aggressive", "learner dual or passive-aggressive"},
-		{"max-supports", f.account.Learner.KernelDegree != 0, "kernel-degree"},
-	} {
-		if cmd.Flags().Changed(rule.flag) && !rule.has {
-			return cli.Misuse(cmd, "--%s has no effect without --%s", rule.flag, rule.want)
-		}
+	s, err := f.settings(cmd)
+	if err != nil {
+		return err
 	}
-	return nil
+	bar := cli.NewBar(cmd.ErrOrStderr(), "replaying")
+	defer bar.Close()
+	r, err := with(cmd.Context(), configOf(cmd), func(at *control.At) (whatif.Run, error) {
+		return replayWith(cmd.Context(), at, f.account, s, bar)
+	})
+	bar.Close()
+	switch {
+	case err != nil:
+		return err
+	case f.asJSON:
+		return cli.PrintJSON(cmd.OutOrStdout(), r)
+	default:
+		return printWhatIf(cli.Wrapping(cmd.OutOrStdout()), &r, f.differing)
+	}
 }
 
-// readRules puts --rule into the account.
-func (f *evalFlags) readRules(cmd *cobra.Command) error {
-	f.account.Rules = nil
-	for _, text := range f.rules {
-		i := strings.LastIndexByte(text, '=')
-		if i < 0 || text[i+1:] != "important" && text[i+1:] != "ordinary" {
-			return cli.Misuse(cmd, "--rule %q does not end in =important or =ordinary; an example is from:boss@example.org=important", text)
-		}
-		f.account.Rules = append(f.account.Rules, config.Rule{Match: text[:i], Label: text[i+1:]})
+// settings are those of --set, beside what the configuration says of the account.
+func (f *evalFlags) settings(cmd *cobra.Command) (s whatif.Settings, err error) {
+	c, err := config.Load(configOf(cmd))
+	if err != nil {
+		return s, err
 	}
-	return nil
+	a, err := configured(c, f.account)
+	var today config.Judging
+	switch {
+	case err == nil:
+		today = a.Judging
+	case c.Kafka != nil:
+		today = c.Kafka.Judging
+	default:
+		return s, err
+	}
+	given, err := today.Set(f.archive.Set)
+	if err != nil {
+		return s, cli.Misuse(cmd, "%v", err)
+	}
+	return whatif.SettingsOf(given)
 }

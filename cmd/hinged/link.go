@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/daemon"
 	"github.com/hinged/hinged/internal/stream"
 )
@@ -33,7 +34,7 @@ func newLink(k *config.Kafka, before *link, log *slog.Logger) (*link, stream.Opt
 	if err != nil {
 		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
 	}
-	weights, err := priorWeights(&k.Judging)
+	weights, err := cli.PriorWeights(&k.Judging)
 	if err != nil {
 		return nil, stream.Options{}, fmt.Errorf("kafka: %w", err)
 	}
@@ -52,7 +53,7 @@ func newLink(k *config.Kafka, before *link, log *slog.Logger) (*link, stream.Opt
 	}
 	return l, stream.Options{
 		Broker: l.broker, Topics: wire.Topics,
-		Filter: judgingOptions(&k.Judging, nil), Prior: weights, Owner: k.OwnerOf,
+		Filter: cli.JudgingOptions(&k.Judging, nil), Prior: weights, Owner: k.OwnerOf,
 		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(), AccountLimit: limit,
 		Logger: log.With("source", "kafka"),
 	}, nil

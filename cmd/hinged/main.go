@@ -87,10 +87,10 @@ configuration, 130 Ctrl-C at a question.`)
 		}
 	}
 	group(desk.ToBegin, demoCommand(), initCommand(), checkCommand(), bootstrapCommand(), runCommand())
-	group(desk.ToSee, whatifCommand(), evalCommand())
+	group(desk.ToSee, evalCommand())
 	group(desk.ToCorrect, learnCommand())
 	group(desk.ToFilter, classifyCommand())
-	group(desk.ToKeep, kafkaCommand(), priorCommand())
+	group(desk.ToKeep, kafkaCommand())
 	group(desk.About, versionCommand())
 	root.AddCommand(completionCommand(), configTopic())
 	root.AddCommand(manualCommands()...)

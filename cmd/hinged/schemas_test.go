@@ -44,10 +44,10 @@ var schemas = tableSchemas([]schema{
 	{verb: "classify", value: desk.Classification{}, lines: true},
 	{verb: "demo", value: demo.Summary{}},
 	{verb: "eval", value: evaluate.Result{}},
+	{verb: "eval", with: "set", value: whatif.Run{}},
 	{verb: "init", value: Initialised{}},
 	{verb: "learn", value: desk.Lessons{}},
 	{verb: "learn", with: "ask", value: desk.Questions{}},
-	{verb: "whatif", value: whatif.Run{}},
 	{verb: "lab teach", value: lab.Report{}},
 	{verb: "lab teach", with: "compare", value: lab.Comparison{}},
 	{verb: "lab mail", value: compare.Comparison{}},
@@ -290,6 +290,9 @@ func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
 	}
 	found := 0
 	eachVerb(func(name string, c *cobra.Command) {
+		if name == "lab eval" {
+			return // it prints what eval does
+		}
 		if c.Flags().Lookup("json") == nil {
 			if slices.ContainsFunc(schemas, func(s schema) bool { return s.verb == name }) {
 				t.Errorf("%s has a schema and no --json", name)

@@ -2,11 +2,7 @@
 
 package main
 
-import (
-	"github.com/spf13/cobra"
-
-	"github.com/hinged/hinged/internal/desk"
-)
+import "github.com/spf13/cobra"
 
 // commonFlags adds --config to all verbs. Without it the path stays empty, which config.Load
 // takes for the first of config.Places that exists.
@@ -24,10 +20,3 @@ func configOf(c *cobra.Command) string {
 func accountFlag(c *cobra.Command, account *string) {
 	c.Flags().StringVarP(account, "account", "a", "", "account; needed only when there are several")
 }
-
-// configFlag is what eval and its like still have for --config.
-func configFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVarP(path, "config", "c", "", "configuration file")
-}
-
-func number(n int64, what string) string { return desk.Count(n, what) }

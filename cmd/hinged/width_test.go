@@ -100,11 +100,11 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 		{[]string{"explain", "--config", conf}, false, "towards important"},
 		{[]string{"ledger", "--config", conf}, false, "marks"},
 		{[]string{"status", "--ceiling", "--config", conf}, false, "owner"},
-		{[]string{"whatif", "--config", conf, "--learner", "perceptron", "--threshold", "budget", "--share", "0.3"}, true, "would mark"},
+		{[]string{"eval", "--config", conf, "--set", "learner.kind=perceptron", "--set", "threshold.mode=budget", "--set", "threshold.share=0.3"}, true, "would mark"},
 		{[]string{"verify", "--config", conf}, false, "as committed"},
 		{[]string{"undo", "--marks", "--dry-run", "--config", conf}, false, "0 marks"},
 		{[]string{"status", "--config", filepath.Join(dir, "none.toml")}, false, "writes one for your mailbox"},
-		{[]string{"eval", "--lerner", "x"}, false, "did you mean --learner"},
+		{[]string{"eval", "--lables", "x"}, false, "did you mean --labels"},
 		{[]string{"init", "--reads", wide, "--address", "a@example.org", "--password-command", "X"}, false, "is not a mail program"},
 		{[]string{"--help"}, false, "To correct and stop"},
 	}

@@ -12,24 +12,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/store"
 )
 
 // Archive are the flags of verbs that play archives of mail: what was important in them,
-// when the labels come, and how the mail is read.
+// when the labels come, and the settings.
 type Archive struct {
 	Owner, Important, Ordinary []string
 	Labels                     string
-	Ask                        int
-	Heard                      float64
-	AuthservID                 string
 	Feedback                   *Choice
+	Set                        []string
 }
 
 // fromFlags in place of a label file has the flags in the archive give the labels.
 const fromFlags = "from-flags"
 
-// Define adds the flags to those of c, with the defaults of an account.
+// Define adds the flags to those of c.
 func (a *Archive) Define(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringArrayVar(&a.Owner, "owner", nil, "an `address` of the owner; may be repeated")
@@ -37,9 +38,24 @@ func (a *Archive) Define(c *cobra.Command) {
 	flags.StringArrayVar(&a.Ordinary, "ordinary", nil, "archive of ordinary mail (`path`); may be repeated")
 	flags.StringVar(&a.Labels, "labels", "", "label `file`, or \"from-flags\"")
 	a.Feedback = ChoiceVar(c, "feedback", string(evaluate.Immediate), "when labels arrive", string(evaluate.Immediate), string(evaluate.Delayed), string(evaluate.Live))
-	flags.IntVar(&a.Ask, "ask", 0, "delayed, live: number of messages that the owner labels each\nevening: those that teach most")
-	flags.Float64Var(&a.Heard, "heard", 1, "delayed, live: share of the owner's answers that teach; the\nothers still count as answers")
-	flags.StringVar(&a.AuthservID, "authserv-id", "", "believe the Authentication-Results of this `server`")
+	SetFlag(c, &a.Set)
+}
+
+// SetFlag adds --set; see config.Judging.Set.
+func SetFlag(c *cobra.Command, settings *[]string) {
+	c.Flags().StringArrayVar(settings, "set", nil, "a setting, `key=value`, as in the configuration; may be\nrepeated")
+}
+
+// Settings returns the options of an account with the settings, and what it begins with.
+// prior is the key's default.
+func (a *Archive) Settings(cmd *cobra.Command, prior string) (o filter.Options, begin store.PackedVector, err error) {
+	j := config.DefaultAccount().Judging
+	j.Prior = prior
+	if _, err := j.Set(a.Set); err != nil {
+		return o, nil, Misuse(cmd, "%v", err)
+	}
+	begin, err = PriorWeights(&j)
+	return JudgingOptions(&j, a.Owner), begin, err
 }
 
 // Play plays the archives in paths as the flags say, with a bar on standard error. What
@@ -50,19 +66,10 @@ func (a *Archive) Play(cmd *cobra.Command, paths []string, p evaluate.Play) (*ev
 			return nil, Misuse(cmd, "--owner %q is not a bare address such as me@example.org", address)
 		}
 	}
-	read := &p.Options.Featurize
-	read.Owner, read.AuthServID = a.Owner, a.AuthservID
 	if err := p.Options.Validate(); err != nil {
 		return nil, Misuse(cmd, "%w", err)
 	}
-	p.Paths, p.Important, p.Ordinary = paths, a.Important, a.Ordinary
-	p.Feedback, p.Ask = evaluate.Feedback(a.Feedback.Value), a.Ask
-	if !(a.Heard > 0 && a.Heard <= 1) {
-		return nil, Misuse(cmd, "--heard is %v, want a share above 0 and at most 1", a.Heard)
-	}
-	if a.Heard < 1 {
-		p.Heard = a.Heard
-	}
+	p.Paths, p.Important, p.Ordinary, p.Feedback = paths, a.Important, a.Ordinary, evaluate.Feedback(a.Feedback.Value)
 	if p.FromFlags = a.Labels == fromFlags; a.Labels != "" && !p.FromFlags {
 		var err error
 		if p.Labels, err = readLabels(a.Labels); err != nil {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -22,8 +22,8 @@ type Bar struct {
 	what  string
 	shown bool // w is a terminal
 
-	bar  *progressbar.ProgressBar
-	last time.Time // when the last line was written
+	drawn bool      // there is a bar on the terminal
+	last  time.Time // when the last line or bar was written
 }
 
 // NewBar returns a bar for what is done, named in lower case.
@@ -48,22 +48,21 @@ func (b *Bar) Progress(done, total int64) {
 		}
 		return
 	}
-	if b.bar == nil {
-		options := []progressbar.Option{
-			progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription(b.what),
-			progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionClearOnFinish(),
-		}
+	if now := time.Now(); now.Sub(b.last) >= 100*time.Millisecond || done == total {
+		b.last, b.drawn = now, true
+		const cells = 40
+		full, count := int(cells*min(done, total)/total), ""
 		if b.Count {
-			options = append(options, progressbar.OptionShowCount())
+			count = fmt.Sprintf(" (%d/%d)", done, total)
 		}
-		b.bar = progressbar.NewOptions64(total, options...)
+		fmt.Fprintf(b.w, "\r\x1b[K%s %3d %% |%s%s|%s", b.what, 100*min(done, total)/total, strings.Repeat("█", full), strings.Repeat(" ", cells-full), count)
 	}
-	_ = b.bar.Set64(done) // a bar that can't be drawn is no reason to stop
 }
 
 // Close takes the bar away.
 func (b *Bar) Close() {
-	if b.bar != nil {
-		_ = b.bar.Clear()
+	if b.drawn {
+		fmt.Fprint(b.w, "\r\x1b[K")
 	}
+	b.drawn = false
 }

@@ -5,16 +5,13 @@ package daemon
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -98,65 +95,4 @@ func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
 		t.Errorf("no ceiling: %s", b.NoCeiling)
 	}
 	check(off)
-}
-
-// TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough: the same through the socket
-// and from the store, with nobody named.
-func TestThePriorOfAccountsIsTheMeanOfThoseThatLearntEnough(t *testing.T) {
-	dir, ctx := t.TempDir(), context.Background()
-	o := testOptions()
-	var accounts []AccountOptions
-	for i := range 3 {
-		accounts = append(accounts, AccountOptions{Name: fmt.Sprint("a", i), Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }})
-	}
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: boltfile.Options{NoSync: true}, Accounts: accounts,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- d.Run(running) }()
-	for i := range 3 {
-		for j := range []int{40, 40, 38}[i] { // 20 of each label are enough, and 19 are too few
-			label := []string{"important", "ordinary"}[j%2]
-			teach := desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: "m", Content: new(mail(100*i+j, "boss@example.com", fmt.Sprint("matter ", i, j)))}}}
-			if _, err := do(ctx, d, desk.Label, fmt.Sprint("a", i), teach); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := do(ctx, c, desk.GetPrior, "", desk.None{})
-	if err != nil || live.Accounts != 2 || live.Skipped != 1 || live.Lessons != 80 || live.Important != 40 || len(live.Weights) == 0 {
-		t.Fatalf("%+v, %v", live, err)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
-	still, err := do(ctx, off, desk.GetPrior, "", desk.None{})
-	if err != nil || fmt.Sprint(still) != fmt.Sprint(live) {
-		t.Errorf("the store says %+v (%v), the daemon said %+v", still, err, live)
-	}
-	for _, w := range live.Weights {
-		if _, ok := words.ImpersonalIndex(w.Feature); !ok {
-			t.Errorf("%q names somebody", w.Feature)
-		}
-	}
 }

@@ -17,15 +17,9 @@ import (
 	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
 )
 
-// folders are the mailboxes that the demo's account has, and what they are for
-// (RFC 6154).
-var folders = []struct {
-	name string
-	use  imap.MailboxAttr
-}{
-	{"INBOX", ""}, {"Archive", imap.MailboxAttrArchive}, {"Drafts", imap.MailboxAttrDrafts},
-	{"Junk", imap.MailboxAttrJunk}, {"Sent", imap.MailboxAttrSent}, {"Trash", imap.MailboxAttrTrash},
-}
+// folders are the mailboxes that the demo's account has. Everybody knows by their names what
+// they are for.
+var folders = []string{"INBOX", "Archive", "Drafts", "Junk", "Sent", "Trash"}
 
 // Host is where the demo's mail lies.
 type Host struct {
@@ -47,17 +41,13 @@ type embedded struct {
 	// copying is held while messages go from one mailbox to another: the library
 	// locks one of them, then the other.
 	copying sync.Mutex
-
-	mu         sync.Mutex // guards both
-	names      []string
-	subscribed map[string]bool
 }
 
 // capabilities are those of RFC 3501 and what the session adds. CONDSTORE is
 // missing: the library reads none of its syntax.
 var capabilities = imap.CapSet{
 	imap.CapIMAP4rev1: {}, imap.CapNamespace: {}, imap.CapUIDPlus: {}, imap.CapESearch: {}, imap.CapListExtended: {},
-	imap.CapListStatus: {}, imap.CapMove: {}, imap.CapStatusSize: {}, imap.CapSpecialUse: {},
+	imap.CapListStatus: {}, imap.CapMove: {}, imap.CapStatusSize: {},
 }
 
 // startEmbedded starts the server on a free port of loopback, with a password
@@ -73,15 +63,13 @@ func startEmbedded(ctx context.Context, log *slog.Logger) (*embedded, error) {
 	}
 	e := &embedded{
 		Host:     Host{listener.Addr().String(), "nora", hex.EncodeToString(secret)},
-		listener: listener, served: make(chan struct{}), subscribed: map[string]bool{},
+		listener: listener, served: make(chan struct{}),
 	}
 	e.user = imapmemserver.NewUser(e.User, e.Password)
-	for _, f := range folders {
-		if err := e.user.Create(f.name, nil); err != nil {
+	for _, name := range folders {
+		if err := errors.Join(e.user.Create(name, nil), e.user.Subscribe(name)); err != nil {
 			return nil, fmt.Errorf("embedded mail server: %w", err)
 		}
-		e.names = append(e.names, f.name)
-		e.subscribed[f.name] = true
 	}
 	e.server = imapserver.New(&imapserver.Options{
 		NewSession: func(*imapserver.Conn) (imapserver.Session, *imapserver.GreetingData, error) {

@@ -75,45 +75,6 @@ func TestAWrongPasswordIsRefused(t *testing.T) {
 	}
 }
 
-func TestFoldersSayWhatTheyAreFor(t *testing.T) {
-	e := startServer(t)
-	h, _ := client(t, e, inbox)
-	for _, o := range []*imap.ListOptions{nil, {ReturnSpecialUse: true, ReturnStatus: &imap.StatusOptions{NumMessages: true}}} {
-		list, err := h.c.List("", "*", o).Collect()
-		must(t, err)
-		got := map[string]imap.MailboxAttr{}
-		for _, m := range list {
-			got[m.Mailbox] = ""
-			if len(m.Attrs) > 0 {
-				got[m.Mailbox] = m.Attrs[0]
-			}
-			if o != nil && (m.Status == nil || m.Status.NumMessages == nil) {
-				t.Errorf("%s: no status", m.Mailbox)
-			}
-		}
-		for _, f := range folders {
-			if attr, there := got[f.name]; !there || attr != f.use {
-				t.Errorf("%s is for %q, want %q (there: %v)", f.name, attr, f.use, there)
-			}
-		}
-	}
-	must(t, h.c.Create("Bridges", nil).Wait())
-	must(t, h.c.Rename("Bridges", "Spans", nil).Wait())
-	list, err := h.c.List("", "S%", &imap.ListOptions{SelectSubscribed: true}).Collect()
-	must(t, err)
-	if len(list) != 1 || list[0].Mailbox != "Sent" {
-		t.Errorf("subscribed mailboxes in S: %v", list)
-	}
-	must(t, h.c.Subscribe("Spans").Wait())
-	if list, err = h.c.List("", "S%", &imap.ListOptions{SelectSubscribed: true}).Collect(); err != nil || len(list) != 2 {
-		t.Errorf("subscribed mailboxes in S: %v, %v", list, err)
-	}
-	must(t, h.c.Delete("Spans").Wait())
-	if list, err = h.c.List("", "S%", nil).Collect(); err != nil || len(list) != 1 {
-		t.Errorf("mailboxes in S after the deletion: %v, %v", list, err)
-	}
-}
-
 func TestKeywordsAreKept(t *testing.T) {
 	e := startServer(t)
 	h, _ := client(t, e, inbox)

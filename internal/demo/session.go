@@ -13,8 +13,7 @@ import (
 )
 
 // session is one client's connection to the embedded server. On top of the
-// library's it says what folders are for, wakes up clients that idle however
-// late their IDLE comes, and speaks only of messages that its client has been
+// library's it wakes up clients that idle however late their IDLE comes, and speaks only of messages that its client has been
 // told of (RFC 3501, section 7.4.1): the library would give them number 0.
 type session struct {
 	*imapmemserver.UserSession // nil before the login
@@ -49,105 +48,6 @@ func (s *session) Select(name string, options *imap.SelectOptions) (*imap.Select
 		}
 	}
 	return data, nil
-}
-
-// Create implements imapserver.Session.
-func (s *session) Create(name string, options *imap.CreateOptions) error {
-	if err := s.UserSession.Create(name, options); err != nil {
-		return err
-	}
-	s.e.rename("", strings.TrimRight(name, "/"))
-	return nil
-}
-
-// Delete implements imapserver.Session.
-func (s *session) Delete(name string) error {
-	if err := s.UserSession.Delete(name); err != nil {
-		return err
-	}
-	s.e.rename(name, "")
-	return nil
-}
-
-// Rename implements imapserver.Session.
-func (s *session) Rename(name, to string, options *imap.RenameOptions) error {
-	if err := s.UserSession.Rename(name, to, options); err != nil {
-		return err
-	}
-	s.e.rename(name, strings.TrimRight(to, "/"))
-	return nil
-}
-
-// rename notes a mailbox that was created, deleted or renamed.
-func (e *embedded) rename(from, to string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.names = slices.DeleteFunc(e.names, func(n string) bool { return n == from })
-	if to != "" {
-		e.names = append(e.names, to)
-		slices.Sort(e.names)
-	}
-}
-
-// Subscribe implements imapserver.Session.
-func (s *session) Subscribe(name string) error { return s.subscribe(name, true) }
-
-// Unsubscribe implements imapserver.Session.
-func (s *session) Unsubscribe(name string) error { return s.subscribe(name, false) }
-
-func (s *session) subscribe(name string, want bool) error {
-	s.e.mu.Lock()
-	defer s.e.mu.Unlock()
-	s.e.subscribed[name] = want
-	return nil
-}
-
-// List implements imapserver.Session (RFC 5258, RFC 5819, RFC 6154).
-func (s *session) List(w *imapserver.ListWriter, ref string, patterns []string, o *imap.ListOptions) error {
-	const delimiter = '/'
-	if len(patterns) == 0 {
-		return w.WriteList(&imap.ListData{Attrs: []imap.MailboxAttr{imap.MailboxAttrNoSelect}, Delim: delimiter})
-	}
-	s.e.mu.Lock()
-	names := slices.Clone(s.e.names)
-	subscribed := make([]bool, len(names))
-	for i, name := range names {
-		subscribed[i] = s.e.subscribed[name]
-	}
-	s.e.mu.Unlock()
-	for i, name := range names {
-		matches := func(pattern string) bool { return imapserver.MatchList(name, delimiter, ref, pattern) }
-		use := useOf(name)
-		if !slices.ContainsFunc(patterns, matches) || o.SelectSubscribed && !subscribed[i] || o.SelectSpecialUse && use == "" {
-			continue
-		}
-		data := &imap.ListData{Mailbox: name, Delim: delimiter}
-		if use != "" {
-			data.Attrs = append(data.Attrs, use)
-		}
-		if subscribed[i] && (o.ReturnSubscribed || o.SelectSubscribed) {
-			data.Attrs = append(data.Attrs, imap.MailboxAttrSubscribed)
-		}
-		if o.ReturnStatus != nil {
-			var err error
-			if data.Status, err = s.Status(name, o.ReturnStatus); err != nil {
-				continue // deleted a moment ago
-			}
-		}
-		if err := w.WriteList(data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func useOf(name string) imap.MailboxAttr {
-	for _, f := range folders {
-		if f.name == name {
-			return f.use
-		}
-	}
-	return ""
 }
 
 // idlePause is how often an idling session looks for news.

@@ -22,6 +22,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
@@ -100,14 +101,13 @@ func TestLife(t *testing.T) {
 // eval plays the same messages.
 func (l life) eval(t *testing.T) *evaluate.LiveResult {
 	t.Helper()
-	s := &site{t: t}
-	out, err := s.hinged("eval", "--owner", l.owner, "--feedback", "live", "--past", fmt.Sprint(l.past), "--judge", fmt.Sprint(l.judge), "--shadow", l.shadow, "--json", l.mbox(t))
-	var r evaluate.Result
-	if err == nil {
-		err = json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &r)
-	}
+	o := filter.DefaultOptions()
+	o.Featurize.Owner, o.Shadow = []string{l.owner}, filter.Shadow(l.shadow)
+	r, err := evaluate.Play{
+		Paths: []string{l.mbox(t)}, Feedback: evaluate.Live, Past: l.past, Judge: l.judge, Options: o, Prior: prior.Default().Pack(), NoCeiling: true,
+	}.Run(t.Context())
 	if err != nil || r.Live == nil || r.Examples != len(l.judged()) {
-		t.Fatalf("eval: %v, %d examples of %d\n%s", err, r.Examples, len(l.judged()), out)
+		t.Fatalf("eval: %v, of %d: %+v", err, len(l.judged()), r)
 	}
 	t.Logf("eval: %+v", *r.Live)
 	return r.Live

@@ -176,20 +176,20 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// String names the learner the way the command line does.
+// String names the learner and its parameters.
 func (l LearnerResult) String() string {
 	s := l.Kind
 	if l.Margin != 0 {
-		s += fmt.Sprintf(" --margin %g", l.Margin)
+		s += fmt.Sprintf(", margin %g", l.Margin)
 	}
 	if l.Aggressiveness != 0 {
-		s += fmt.Sprintf(" --aggressiveness %g", l.Aggressiveness)
+		s += fmt.Sprintf(", aggressiveness %g", l.Aggressiveness)
 	}
 	if l.Window != 0 {
-		s += fmt.Sprintf(" --window %d --steps %d", l.Window, l.Steps)
+		s += fmt.Sprintf(", window %d, steps %d", l.Window, l.Steps)
 	}
 	if l.KernelDegree != 0 {
-		s += fmt.Sprintf(" --kernel-degree %d --max-supports %d", l.KernelDegree, l.MaxSupports)
+		s += fmt.Sprintf(", kernel_degree %d, max_supports %d", l.KernelDegree, l.MaxSupports)
 	}
 	return s
 }

@@ -34,8 +34,8 @@ func (p played) String() string {
 var ways = [][]string{
 	nil,
 	{"--feedback", "delayed"},
-	{"--learner", "perceptron"},
-	{"--learner", "margin"},
+	{"--set", "learner.kind=perceptron"},
+	{"--set", "learner.kind=margin"},
 }
 
 // play runs eval of one build over an mbox.

@@ -36,8 +36,8 @@ var layers = []struct {
 	{"internal/pipeline", []string{"featurize"}},
 	{"internal/lab", []string{"model", "model/theory"}},
 	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model", "model/theory"}},
-	{"internal/lab/verbs", []string{"internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "model", "model/theory"}},
-	{"internal/cli", []string{"config", "internal/evaluate"}},
+	{"internal/lab/verbs", []string{"config", "internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "internal/prior", "internal/writer", "model", "model/theory", "store/boltfile"}},
+	{"internal/cli", []string{"config", "featurize", "internal/evaluate", "internal/filter", "internal/prior", "model", "store"}},
 	{"internal/loopback", nil},
 	{"internal/atomicfile", nil},
 	{"internal/memlimit", nil},
@@ -56,7 +56,7 @@ var layers = []struct {
 	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/whatif", []string{"internal/filter", "internal/filter/past", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"internal/naming", []string{"featurize", "internal/words", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/control", []string{"docs", "internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
 	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/pipeline", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
@@ -75,7 +75,7 @@ var layers = []struct {
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "featurize", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/pipeline", "internal/prior", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "internal/words", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "internal/words", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
@@ -199,11 +199,17 @@ func TestNothingThatDecidesLinksADatabase(t *testing.T) {
 	}
 }
 
-func TestTheDaemonDoesNotLinkTheLaboratory(t *testing.T) {
+// Research is in hinged-lab, and brokers and browsers that are driven are in tests.
+func TestTheDaemonLinksNoLaboratoryAndNoBroker(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/hinged") {
 		dir, _ := ours(p.ImportPath)
-		if within("internal/lab/...", dir) || dir == "model/theory" {
+		if within("internal/lab/...", dir) || dir == "model/theory" || dir == "internal/compare" || dir == "internal/dovecot" || dir == "internal/loopback" {
 			t.Errorf("the program contains %s", p.ImportPath)
+		}
+		for _, other := range []string{"github.com/twmb/franz-go", "github.com/chromedp"} {
+			if within(other+"/...", p.ImportPath) {
+				t.Errorf("the program contains %s", p.ImportPath)
+			}
 		}
 	}
 }

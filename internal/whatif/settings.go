@@ -3,6 +3,8 @@
 package whatif
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,23 +18,38 @@ import (
 // ErrSettings is wrapped when settings can't be replayed.
 var ErrSettings = errors.New("these settings can't be replayed")
 
-// Settings are those that differ from today's. The names are those of the configuration;
-// what is not given stays as it is.
+// Settings are those that differ from today's, under the keys of the configuration; what
+// is not given stays as it is.
 type Settings struct {
-	Learner        string   `json:"learner,omitempty"`        // kind of learner: dual, passive-aggressive, margin or perceptron
-	Aggressiveness *float64 `json:"aggressiveness,omitempty"` // limit C of the step of one lesson
-	Margin         *float64 `json:"margin,omitempty"`         // margin: learn unless the score is above this
-	Window         *int     `json:"window,omitempty"`         // dual: lessons that are replayed
-	Steps          *int     `json:"steps,omitempty"`          // dual: replay steps before each message
-	Threshold      string   `json:"threshold,omitempty"`      // mode of the threshold: auto, missed, budget, cost or fixed
-	Precision      *float64 `json:"precision,omitempty"`      // auto: least share of the marked mail that is important
-	Missed         *float64 `json:"missed,omitempty"`         // missed: greatest share of the important mail that goes unmarked
-	Share          *float64 `json:"share,omitempty"`          // budget: share of all mail to mark
-	PerDay         *int     `json:"per_day,omitempty"`        // greatest number of marks in a day; 0: no limit
-	Cost           *float64 `json:"cost,omitempty"`           // cost: false alarms that one missed message is worth
-	Value          *float64 `json:"value,omitempty"`          // fixed: score above which a message is important
-	UnsureShare    *float64 `json:"unsure_share,omitempty"`   // greatest share of mail that may be unsure
-	Prior          string   `json:"prior,omitempty"`          // weights to begin with: default or none
+	Learner        string   `json:"learner.kind,omitempty"`           // kind of learner: dual, passive-aggressive, margin or perceptron
+	Margin         *float64 `json:"learner.margin,omitempty"`         // margin: learn unless the score is above this
+	Aggressiveness *float64 `json:"learner.aggressiveness,omitempty"` // limit C of the step of one lesson
+	Window         *int     `json:"learner.window,omitempty"`         // dual: lessons that are replayed
+	Steps          *int     `json:"learner.steps,omitempty"`          // dual: replay steps before each message
+	Threshold      string   `json:"threshold.mode,omitempty"`         // mode of the threshold: auto, missed, budget, cost or fixed
+	Precision      *float64 `json:"threshold.precision,omitempty"`    // auto: least share of the marked mail that is important
+	Missed         *float64 `json:"threshold.missed,omitempty"`       // missed: greatest share of the important mail that goes unmarked
+	Share          *float64 `json:"threshold.share,omitempty"`        // budget: share of all mail to mark
+	PerDay         *int     `json:"threshold.per_day,omitempty"`      // greatest number of marks in a day; 0: no limit
+	Cost           *float64 `json:"threshold.cost,omitempty"`         // cost: false alarms that one missed message is worth
+	Value          *float64 `json:"threshold.value,omitempty"`        // fixed: score above which a message is important
+	UnsureShare    *float64 `json:"threshold.unsure_share,omitempty"` // greatest share of mail that may be unsure
+	Prior          string   `json:"prior,omitempty"`                  // weights to begin with: default or none
+}
+
+// SettingsOf makes them of values by key.
+func SettingsOf(given map[string]any) (s Settings, err error) {
+	text, err := json.Marshal(given)
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		_, key, _ := strings.Cut(err.Error(), "unknown field ")
+		return s, fmt.Errorf("%w: %s is not among those of learner and threshold, nor prior", ErrSettings, key)
+	}
+	return s, nil
 }
 
 // setting is one key that may differ.
@@ -52,18 +69,6 @@ func (c *setting) name() string {
 		return c.key
 	}
 	return c.table + "." + c.key
-}
-
-// flag is how the command line calls it.
-func (c *setting) flag() string {
-	switch c.name() {
-	case "learner.kind":
-		return "--learner"
-	case "threshold.mode":
-		return "--threshold"
-	default:
-		return "--" + strings.ReplaceAll(c.key, "_", "-")
-	}
 }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
@@ -136,7 +141,7 @@ func (s *Settings) plan(today filter.Options, priorToday string) (plan, error) {
 	if err := p.options.Validate(); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
-	command := []string{"hinged whatif"}
+	command := []string{"hinged eval"}
 	table, lines := "", []string{}
 	for i := range all {
 		c := &all[i]
@@ -161,7 +166,7 @@ func (s *Settings) plan(today filter.Options, priorToday string) (plan, error) {
 // add notes that c is another one than today.
 func (p *plan) add(c *setting, today *filter.Options, lines, command *[]string) {
 	was, is := c.get(today), c.get(&p.options)
-	*command = append(*command, c.flag(), is)
+	*command = append(*command, "--set "+c.name()+"="+is)
 	if c.quoted {
 		was, is = strconv.Quote(was), strconv.Quote(is)
 	}
@@ -176,7 +181,7 @@ func (s *Settings) planPrior(p *plan, today string, lines, command []string) err
 	case "none", "default":
 		p.changes = append([]Change{{Key: "prior", Today: strconv.Quote(today), Other: strconv.Quote(s.Prior)}}, p.changes...)
 		lines = append([]string{"prior = " + strconv.Quote(s.Prior)}, lines...)
-		command = append(command, "--prior", s.Prior)
+		command = append(command, "--set prior="+s.Prior)
 	default:
 		return fmt.Errorf("%w: prior is %q; it is default or none", ErrSettings, s.Prior)
 	}

@@ -55,8 +55,8 @@ unsure_share = 0`
 	if p.config != config {
 		t.Errorf("the configuration is\n%s\nwant\n%s", p.config, config)
 	}
-	const command = "hinged whatif --learner passive-aggressive --aggressiveness 0.25" +
-		" --threshold cost --per-day 1000000 --cost 2.5 --unsure-share 0 --prior none"
+	const command = "hinged eval --set learner.kind=passive-aggressive --set learner.aggressiveness=0.25" +
+		" --set threshold.mode=cost --set threshold.per_day=1000000 --set threshold.cost=2.5 --set threshold.unsure_share=0 --set prior=none"
 	if p.command != command {
 		t.Errorf("the command is\n%s\nwant\n%s", p.command, command)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/lab"
+	"github.com/hinged/hinged/internal/prior"
 	"github.com/hinged/hinged/model"
 )
 
@@ -34,9 +34,12 @@ find out what each number means.`,
 				return err
 			}
 			var failed error
-			o := filter.DefaultOptions()
+			o, begin, err := archive.Settings(cmd, prior.NameZero)
+			if err != nil {
+				return err
+			}
 			o.Dual.Bold = 1 // what the labels weigh, not what this learner's record makes of them
-			play := evaluate.Play{Options: o, Learnt: func(e model.Lesson, _ evaluate.Course) {
+			play := evaluate.Play{Options: o, Prior: begin, Learnt: func(e model.Lesson, _ evaluate.Course) {
 				if failed == nil {
 					failed = w.Write(e)
 				}

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/filter"
@@ -25,19 +26,21 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 || args[0] != "eval" {
-		return fmt.Errorf("usage: player eval --json --owner ADDRESS [--feedback WHEN] [--learner KIND] FILE, got %q", args)
+		return fmt.Errorf("usage: player eval --json --owner ADDRESS [--feedback WHEN] [--set learner.kind=KIND] FILE, got %q", args)
 	}
 	o := filter.DefaultOptions()
 	f := flag.NewFlagSet("eval", flag.ContinueOnError)
 	f.Bool("json", true, "print one JSON object, as always")
 	owner := f.String("owner", "", "address of the owner")
 	feedback := f.String("feedback", "", "when labels arrive")
-	learner := f.String("learner", string(o.Learner.Kind), "learner")
+	set := f.String("set", "", "learner.kind=KIND")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}
 	o.Featurize.Owner = []string{*owner}
-	o.Learner.Kind = model.Kind(*learner)
+	if kind, given := strings.CutPrefix(*set, "learner.kind="); given {
+		o.Learner.Kind = model.Kind(kind)
+	}
 	first, err := prior.Named("default")
 	if err != nil {
 		return err

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verbs
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/evaluate"
+)
+
+func evalCommand() *cobra.Command {
+	var archive cli.Archive
+	var play evaluate.Play
+	var ceiling, asJSON bool
+	c := &cobra.Command{
+		Use:   "eval --owner ADDRESS FILE…",
+		Short: "Play an archive as hinged eval does, with more to choose",
+		Long: `Play archives of mail as "hinged eval" does. FILE and the flags that it has too
+mean the same.
+
+With --ask 3, the owner labels three messages at the end of each day: those that
+teach most, as hinged would ask about. With --heard 0.25, only every fourth answer
+of the owner teaches, as if hinged didn't see the others; the messages still count
+as answered.
+
+With --feedback live, --past says how many messages are the past, and --judge how
+many are judged after it.`,
+		Example: `  $ hinged-lab eval --owner me@example.org --feedback delayed --ask 3 --heard 0.25 mail.mbox.gz
+  messages           8592, 1709 of them the owner's own
+  …
+  $ hinged-lab eval --owner me@example.org --ceiling=false --set prior=none --json mail.mbox.gz`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if archive.Feedback.Value != string(evaluate.Live) && (cmd.Flags().Changed("past") || cmd.Flags().Changed("judge")) {
+				return cli.Misuse(cmd, "--past and --judge have no effect without --feedback live")
+			}
+			if play.Options, play.Prior, err = archive.Settings(cmd, config.DefaultAccount().Prior); err != nil {
+				return err
+			}
+			play.NoCeiling = !ceiling
+			r, err := archive.Play(cmd, args, play)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return r.WriteJSON(cmd.OutOrStdout())
+			default:
+				return r.WriteTable(cmd.OutOrStdout())
+			}
+		},
+	}
+	archive.Define(c)
+	flags := c.Flags()
+	flags.IntVar(&play.Ask, "ask", 0, "delayed, live: number of messages that the owner labels each\nevening: those that teach most")
+	flags.Float64Var(&play.Heard, "heard", 0, "delayed, live: share of the owner's answers that teach; the\nothers still count as answers; 0: all")
+	flags.IntVar(&play.Past, "past", 0, "live: number of messages that are the past, including the\nowner's own; 0: 70 %")
+	flags.IntVar(&play.Judge, "judge", 0, "live: number of messages to judge after the past, without\nthe owner's own; 0: all")
+	flags.BoolVar(&ceiling, "ceiling", true, "search for a ceiling on the mistakes; without it (=false) a\nrun takes a sixth less processor time")
+	cli.JSONFlag(c, &asJSON, "one JSON object")
+	return c
+}
