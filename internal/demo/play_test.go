@@ -70,7 +70,9 @@ func TestTheOwnersDayBeginsBeforeTheMailComes(t *testing.T) {
 	}
 	active := func() (at store.Moment, days uint32) {
 		t.Helper()
-		must(t, d.Each(ctx, func(d *desk.Desk) error {
+		one, err := d.Account(ctx, "")
+		must(t, err)
+		must(t, one.Look(ctx, func(d *desk.Desk) error {
 			a := d.Filter.State().Account
 			at, days = a.LastActive, a.ActiveDays
 			return nil
