@@ -45,6 +45,16 @@ func (d *Daemon) Account(_ context.Context, name string) (desk.Account, error) {
 	return accounts[slices.Index(names, name)], nil
 }
 
+// Each implements desk.Host: the accounts of the stream come last.
+func (d *Daemon) Each(ctx context.Context, fn func(*desk.Desk) error) error {
+	for _, a := range d.all() {
+		if err := a.Look(ctx, fn); err != nil {
+			return err
+		}
+	}
+	return d.eachStreamed(ctx, fn)
+}
+
 // Status implements desk.Host.
 func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
 	s := desk.Status{Running: true, PID: os.Getpid(), Version: d.opts.Version, Dashboard: d.shownAt(), Warnings: d.warned(), Backups: d.backupStatus(), Accounts: []desk.AccountStatus{}}

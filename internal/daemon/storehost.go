@@ -162,6 +162,15 @@ func (h *StoreHost) load(name string) (*storeAccount, error) {
 	return a, nil
 }
 
+// Each implements desk.Host.
+func (h *StoreHost) Each(ctx context.Context, fn func(*desk.Desk) error) error {
+	names, err := h.names()
+	if err != nil {
+		return err
+	}
+	return h.each(ctx, names, fn)
+}
+
 func (h *StoreHost) each(ctx context.Context, names []string, fn func(*desk.Desk) error) error {
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {

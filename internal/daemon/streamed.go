@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -88,4 +89,30 @@ func (s *streamed) Reader(ctx context.Context) (r *pipeline.Reader, err error) {
 		return err
 	})
 	return r, err
+}
+
+// eachStreamed calls fn for every account of the stream that is ours, in order of
+// name. None of them is kept.
+func (d *Daemon) eachStreamed(ctx context.Context, fn func(*desk.Desk) error) error {
+	if d.stream == nil {
+		return nil
+	}
+	names, err := d.stream.Accounts()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err // there may be a hundred thousand
+		}
+		var failed error
+		err := (&streamed{d: d, name: name}).Look(ctx, func(at *desk.Desk) error { failed = fn(at); return nil })
+		if errors.Is(err, stream.ErrElsewhere) || errors.Is(err, desk.ErrNoAccount) {
+			continue // the partitions are being dealt out anew
+		}
+		if err = errors.Join(err, failed); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -70,9 +70,7 @@ func TestTheOwnersDayBeginsBeforeTheMailComes(t *testing.T) {
 	}
 	active := func() (at store.Moment, days uint32) {
 		t.Helper()
-		one, err := d.Account(ctx, "")
-		must(t, err)
-		must(t, one.Look(ctx, func(d *desk.Desk) error {
+		must(t, d.Each(ctx, func(d *desk.Desk) error {
 			a := d.Filter.State().Account
 			at, days = a.LastActive, a.ActiveDays
 			return nil

@@ -27,6 +27,9 @@ import (
 type Host interface {
 	// Account finds an account; "" means the only one. ErrNoAccount.
 	Account(ctx context.Context, name string) (Account, error)
+	// Each calls fn with every account, one after another, in order of name where
+	// they are of one kind.
+	Each(ctx context.Context, fn func(*Desk) error) error
 	// Status says how all accounts are doing.
 	Status(ctx context.Context) (Status, error)
 	// Store gives the store to fn, and the files of partitions of Kafka; with write fn may change
@@ -91,8 +94,8 @@ type Sender interface {
 // Desk is one account at hand, inside Look or Change.
 type Desk struct {
 	Account string
-	// Filter is nil for an account that was taken over and has not come in yet. No
-	// verb sees such.
+	// Filter is nil for an account that was taken over and has not come in yet. Only
+	// Each gives such.
 	Filter *filter.Filter
 	Past   Past
 	// Now gives moments that may be journaled.

@@ -93,24 +93,30 @@ type Verification struct {
 func (v Verification) Digests() []Digest {
 	out := []Digest{}
 	for _, a := range v.Accounts {
+		a.State.InSnapshot = a.InSnapshot
 		out = append(out, a.State)
 	}
 	return out
 }
 
-// Digest has the digests of one account; they are empty while it is in a snapshot.
+// Digest has the digests of one account.
 type Digest struct {
 	Account string `json:"account"` // name of the account
 	Model   string `json:"model"`   // digest of the weights, in hexadecimal
 	State   string `json:"state"`   // digest of the whole state, in hexadecimal
+	// InSnapshot reports whether the account's state is still in the snapshot from which
+	// its partition was taken over. The digests are empty then.
+	InSnapshot bool `json:"in_snapshot,omitempty"`
 }
 
 // StillInSnapshot says what that means and what ends it.
 const StillInSnapshot = "still in the snapshot from which its partition was taken over; `hinged run` loads it"
 
 func digestOf(account string, f *filter.Filter) Digest {
-	d := Digest{Account: account}
-	d.Model, d.State = store.Digest(f.State())
+	d := Digest{Account: account, InSnapshot: f == nil}
+	if f != nil {
+		d.Model, d.State = store.Digest(f.State())
+	}
 	return d
 }
 
@@ -294,7 +300,7 @@ func printVerified(w io.Writer, v Verification) error {
 		}
 	}
 	for _, d := range v.Digests() {
-		if d.Model != "" {
+		if !d.InSnapshot {
 			fmt.Fprintf(w, "%s: model %s state %s\n", d.Account, d.Model, d.State)
 		}
 	}
