@@ -80,7 +80,7 @@ linux-mtd and linux-mips (docs/prior.md), so don't judge it on these two.`,
   examples           6883, 744 of them important (labels from replies, feedback immediate)
   …
   $ hinged eval --important ham --ordinary spam --json
-  $ hinged eval --labels labels.tsv --set 'rule=[{match="from:boss@example.org", label="important"}]' Maildir`,
+  $ hinged eval --labels l.tsv --set 'rule=[{match="from:ann@example.org", label="important"}]' mail`,
 		RunE: f.run,
 	}
 	f.archive.Define(c)
