@@ -143,7 +143,7 @@ func (t table) publicURL(d *Dashboard) {
 
 func (t table) user(u *User, c *Config) {
 	t.name(u.Name)
-	const want = "password_hash (`hinged password` prints one), password_hash_file, or one of token_file, token_command, token_env and token_credential"
+	const want = "password_hash (`hinged init --user` prints one), password_hash_file, or one of token_file, token_command, token_env and token_credential"
 	if u.PasswordHash == "" && u.PasswordHashFile == "" && !t.has("password") && !t.has("token") && len((*Password)(&u.Token).keys("token")) == 0 {
 		t.required("password_hash", want)
 	}
@@ -152,7 +152,7 @@ func (t table) user(u *User, c *Config) {
 		p, _, _, err := argon2id.DecodeHash(u.PasswordHash)
 		fit := err == nil && p.Iterations > 0 && p.Parallelism > 0
 		// It is not shown: it might be the password.
-		t.check(fit, "password_hash", "not a hash of argon2id", nil, "what `hinged password` prints, in quotes; a password itself doesn't belong here")
+		t.check(fit, "password_hash", "not a hash of argon2id", nil, "what `hinged init --user` prints; a password itself doesn't belong here")
 	}
 	t.cleanPath("password_hash_file", u.PasswordHashFile)
 	u.PasswordHashFile = t.env.path(u.PasswordHashFile)

@@ -61,7 +61,7 @@ func (d *decoder) table(to reflect.Value, values map[string]any, at *node, path 
 			continue
 		}
 		if _, ok := fields["password_hash"]; ok && (key == "password" || key == "token") {
-			want := "password_hash, which `hinged password` prints"
+			want := "password_hash, which `hinged init --user` prints"
 			if key == "token" {
 				want = "token_file, token_command, token_env or token_credential, which say where to find it"
 			}

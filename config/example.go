@@ -38,7 +38,7 @@ var entries = map[string]entry{
 	"dashboard.session_idle":            {"The same without opening a page.", false},
 	"dashboard.user":                    {"Somebody who may sign in. Repeat it for more.", true},
 	"dashboard.user.name":               {"The name to sign in with.", true},
-	"dashboard.user.password_hash":      {"The password, as `hinged password` prints it. A user needs a password, a token, or both.", true},
+	"dashboard.user.password_hash":      {"The password, as `hinged init --user` prints it. A user needs a password, a token, or both.", true},
 	"dashboard.user.password_hash_file": {"The same in a file of its own.", true},
 	"dashboard.user.token_file":         {"Where to find a token, with which programs use the API and read the metrics: one of these four, or none. It has at\nleast 16 characters, such as `openssl rand -hex 32` prints. hinged reads it when it starts.", true},
 	"dashboard.user.token_command":      {"A program that prints the token, with its arguments. It runs without a shell.", true},

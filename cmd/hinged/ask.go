@@ -19,70 +19,6 @@ import (
 // questionWords is how many words of a subject a question shows.
 const questionWords = 8
 
-func askCommand() *cobra.Command {
-	var path, account, since string
-	var asJSON bool
-	var most int
-	c := &cobra.Command{
-		Use:   "ask",
-		Short: "List the few messages whose label teaches most, and take your answers",
-		Long: `List the few messages of the last four weeks whose label would teach hinged most,
-if you have done nothing with them yet. As long as it has learnt little, these are
-of different senders: what is probably important, mail of which you get much, and
-what hinged is least certain about. Later they are the least certain ones. Three
-answers a day are enough for marks within a week.
-
-On a terminal, hinged ask offers to take your answers at once. "hinged learn"
-takes them, too, several at a time. An answer counts more than anything else you
-do with a message, and hinged doesn't ask about that message again.
-
-hinged keeps no subjects. It describes a message by its sender, how it was
-addressed, and words of its subject, perhaps in another order. With names =
-false in the configuration, it shows only the score.`,
-		Example: `  $ hinged ask
-  AGE  SCORE   CALLED    MESSAGE       WHAT
-  2h   +0.772  ordinary  0f3b8c1de2a4  ann@example.org, to you alone: invoice for the roof
-       for it: only to you; the word "invoice"
-       against it: the first message from this sender
-  5h   +0.655  ordinary  77d1e0b3c1aa  bob@example.com, to you and others: minutes of the meeting
-       for it: you answered 8 of their 9 messages
-
-  Scores above +0.801 are important. To answer:
-    hinged learn --important MESSAGE…
-    hinged learn --ordinary MESSAGE…
-  $ hinged learn --important 0f3b8c1de2a4
-  0f3b8c1de2a4: learnt as important, score +0.772 → +0.951`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if most < 1 {
-				return cli.Misuse(cmd, "-n is %d, want 1 or more", most)
-			}
-			now := time.Now()
-			t, err := timeAgo(since, now)
-			if err != nil {
-				return cli.Misuse(cmd, "--since %s: %w", since, err)
-			}
-			asked, err := ask(cmd.Context(), path, desk.Ask, account, desk.AskRequest{Since: t, Most: most})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), asked)
-			}
-			if err := printAsked(cli.Wrapping(cmd.OutOrStdout()), asked, account, now); err != nil {
-				return err
-			}
-			return answerNow(cmd, path, account, asked)
-		},
-	}
-	configFlag(c, &path)
-	accountFlag(c, &account)
-	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().StringVar(&since, "since", fmt.Sprintf("%dd", desk.AskDays), "only messages that arrived since a `time`: 7d, 2026-03-01, 2026-03-01T09:00:00Z")
-	c.Flags().IntVarP(&most, "number", "n", 3, "how many to list")
-	return c
-}
-
 // printAsked lists the questions. account is the one that was named.
 func printAsked(w io.Writer, asked desk.Questions, account string, now time.Time) error {
 	if len(asked.Questions) == 0 {
@@ -144,7 +80,7 @@ func answerNow(cmd *cobra.Command, path, account string, asked desk.Questions) e
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "%s\n", lessonWords(learnt.Lessons[0], label))
+		fmt.Fprintf(a.out, "%s\n", learnt.Lessons[0].Words(label))
 	}
 	return nil
 }

@@ -355,7 +355,7 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 }
 
 func TestPasswordAsksTwiceAndShowsNone(t *testing.T) {
-	s := sit(t, "password")
+	s := sit(t, "init", "--user", "ann")
 	s.answer("Password: ", 1, "correct horse\r")
 	s.answer("The same again: ", 1, "correct horse\r")
 	if code := s.end(); code != cli.ExitOK {
@@ -364,7 +364,7 @@ func TestPasswordAsksTwiceAndShowsNone(t *testing.T) {
 	if screen := s.screen(); strings.Contains(screen, "horse") || !strings.Contains(screen, "$argon2id$v=19$") {
 		t.Errorf("the screen shows\n%s", screen)
 	}
-	s = sit(t, "password")
+	s = sit(t, "init", "--user", "ann")
 	s.answer("Password: ", 1, "correct horse\r")
 	s.answer("The same again: ", 1, "corrct horse\r")
 	if code := s.end(); code != cli.ExitFailed || strings.Contains(s.screen(), "$argon2id$") || !strings.Contains(s.screen(), "the two passwords differ") {

@@ -27,12 +27,9 @@ import (
 
 // bootstrapFlags are the flags of bootstrap.
 type bootstrapFlags struct {
-	config, account string
-	months, max     int
-	since           string
-	dry             bool
-	show, last      int
-	asJSON          bool
+	account            string
+	months, show, last int
+	dry, asJSON        bool
 }
 
 func bootstrapCommand() *cobra.Command {
@@ -52,7 +49,7 @@ interrupt it; if you call it again, it continues. "hinged run" takes over where 
 ends, and learns nothing twice.
 
 At the end it asks about the two or three messages whose label would teach it most,
-as "hinged ask" does.
+as "hinged learn" does.
 
 With --dry-run it keeps nothing: it shows which of your last messages it would
 have marked, and why.`,
@@ -71,40 +68,21 @@ have marked, and why.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	configFlag(c, &f.config)
 	accountFlag(c, &f.account)
 	cli.JSONFlag(c, &f.asJSON, "one JSON object; no address or subject is in it")
 	flags := c.Flags()
 	flags.IntVar(&f.months, "months", 12, "read the last so many months; 0: everything")
-	flags.StringVar(&f.since, "since", "", "read what arrived on this `date` or later, as 2026-01-31")
-	flags.IntVar(&f.max, "max", 0, "read the newest so many messages at most; 0: no limit")
 	flags.BoolVar(&f.dry, "dry-run", false, "keep nothing; show what would have been marked")
 	flags.IntVarP(&f.show, "show", "n", 20, "dry run: how many messages to show")
 	flags.IntVar(&f.last, "last", 500, "dry run: of the last so many messages")
-	c.MarkFlagsMutuallyExclusive("months", "since")
 	return c
-}
-
-// from is when the past to read begins; zero: with the first message.
-func (f *bootstrapFlags) from(cmd *cobra.Command, now time.Time) (time.Time, error) {
-	if f.since != "" {
-		at, err := time.ParseInLocation(time.DateOnly, f.since, time.Local)
-		if err != nil {
-			return at, cli.Misuse(cmd, "--since %q is not a date such as 2026-01-31", f.since)
-		}
-		return at, nil
-	}
-	if f.months == 0 {
-		return time.Time{}, nil
-	}
-	return now.AddDate(0, -f.months, 0), nil
 }
 
 func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"months", f.months}, {"max", f.max}, {"show", f.show}, {"last", f.last}} {
+	}{{"months", f.months}, {"show", f.show}, {"last", f.last}} {
 		if n.value < 0 {
 			return cli.Misuse(cmd, "--%s is %d; it must be 0 or more", n.flag, n.value)
 		}
@@ -114,11 +92,11 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 			return cli.Misuse(cmd, "--%s has no effect without --dry-run", flag)
 		}
 	}
-	since, err := f.from(cmd, time.Now())
-	if err != nil {
-		return err
+	past := imap.HistoryOptions{}
+	if f.months > 0 {
+		past.Since = time.Now().AddDate(0, -f.months, 0)
 	}
-	c, err := config.Load(f.config)
+	c, err := config.Load(configOf(cmd))
 	if err != nil {
 		return err
 	}
@@ -136,7 +114,6 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 	}
-	past := imap.HistoryOptions{Since: since, Max: f.max}
 	bar := cli.NewBar(cmd.ErrOrStderr(), "reading")
 	bar.Lines, bar.Count = 10*time.Second, true
 	progress := func(done, total int) { bar.Progress(int64(done), int64(total)) }
@@ -193,7 +170,7 @@ func (f *bootstrapFlags) finish(cmd *cobra.Command, r *bootstrap.Report, err err
 	if _, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), b.String()); err != nil || f.dry {
 		return err
 	}
-	return answerNow(cmd, f.config, f.account, desk.Questions{Questions: r.Questions})
+	return answerNow(cmd, configOf(cmd), f.account, desk.Questions{Questions: r.Questions})
 }
 
 // configured finds an account in the configuration.

@@ -23,9 +23,9 @@ import (
 
 // checkFlags are the flags of check.
 type checkFlags struct {
-	config, account string
-	json, noWrite   bool
-	notify          bool // send a test
+	account       string
+	json, noWrite bool
+	notify        bool // send a test
 }
 
 func checkCommand() *cobra.Command {
@@ -61,7 +61,6 @@ configuration is wrong.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	configFlag(c, &f.config)
 	c.Flags().StringVarP(&f.account, "account", "a", "", `only this account, or "kafka" (default: all)`)
 	cli.JSONFlag(c, &f.json, "JSON")
 	c.Flags().BoolVar(&f.noWrite, "no-write", false, "do not set and remove a keyword on a message")
@@ -75,7 +74,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	file, err := config.Find(f.config)
+	file, err := config.Find(configOf(cmd))
 	if err != nil {
 		return err
 	}

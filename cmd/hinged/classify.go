@@ -70,6 +70,7 @@ delivered in another way.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// A filter holds nothing that has to be put away first: one signal ends it.
 			signal.Reset(os.Interrupt, syscall.SIGTERM)
+			v.config = configOf(cmd)
 			return v.failed(v.run(cmd, args))
 		},
 	}
@@ -77,13 +78,11 @@ delivered in another way.`,
 		v.tempfail = v.tempfail || slices.Contains(os.Args, "--tempfail") // it may stand behind the mistake
 		return v.failed(cli.UnreadFlag(cmd, err))
 	})
-	configFlag(c, &v.config)
 	accountFlag(c, &v.account)
 	cli.JSONFlag(c, &v.json, "one JSON object a line for each message")
 	c.Flags().BoolVarP(&v.passthrough, "passthrough", "p", false, "write the message itself, with the decision in its header")
 	c.Flags().BoolVarP(&v.embed, "embed", "e", false, "exit code 0 for every decision; with --passthrough also without\na decision, if the message was written completely")
 	c.Flags().BoolVarP(&v.quiet, "quiet", "q", false, "write nothing; the exit code is the decision")
-	c.Flags().BoolVarP(&v.mbox, "mbox", "M", false, "standard input may be an mbox with several messages")
 	c.Flags().BoolVar(&v.tempfail, "tempfail", false, "exit code 75 after any error, so that a mail server tries again later")
 	c.Flags().StringVar(&v.socket, "socket", "", "ask the daemon that listens here, and read no configuration")
 	c.Flags().DurationVar(&v.timeout, "timeout", 5*time.Second, "how long a decision may take")
@@ -95,7 +94,7 @@ type classifying struct {
 	config, account, socket string
 	timeout                 time.Duration
 
-	passthrough, embed, quiet, mbox, tempfail, json bool
+	passthrough, embed, quiet, tempfail, json bool
 }
 
 // failed gives every error the exit code of --tempfail. An outcome is none.
@@ -112,7 +111,7 @@ func (v *classifying) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	stdin := len(args) == 0 || len(args) == 1 && args[0] == "-"
-	if stdin && !v.mbox {
+	if stdin {
 		return v.one(cmd, "-", cmd.InOrStdin())
 	}
 	if v.passthrough {
@@ -122,9 +121,6 @@ func (v *classifying) run(cmd *cobra.Command, args []string) error {
 		}
 		defer f.Close()
 		return v.one(cmd, args[0], f)
-	}
-	if len(args) == 0 {
-		args = []string{"-"}
 	}
 	return v.many(cmd, args)
 }
@@ -137,8 +133,6 @@ func (v *classifying) check(cmd *cobra.Command, args []string) error {
 		return cli.Misuse(cmd, "--passthrough writes the message, --quiet nothing: choose one of them")
 	case v.quiet && v.json:
 		return cli.Misuse(cmd, "--json writes the decision, --quiet nothing: choose one of them")
-	case v.passthrough && v.mbox:
-		return cli.Misuse(cmd, "--passthrough takes one message, --mbox many: choose one of them")
 	case v.passthrough && len(args) > 1:
 		return cli.Misuse(cmd, "--passthrough takes one message, got %d files", len(args))
 	case v.timeout <= 0:

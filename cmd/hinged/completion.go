@@ -17,8 +17,9 @@ func shells() []string { return []string{"bash", "zsh", "fish"} }
 
 func completionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "Print a script that completes verbs, flags and accounts in a shell",
+		Use:    "completion SHELL",
+		Hidden: true, // "make install" and packages install what it prints
+		Short:  "Print a script that completes verbs, flags and accounts in a shell",
 		Long: `Print a script that makes a shell complete verbs, flags, the values of flags and
 the names of accounts. SHELL is bash, zsh or fish.
 
@@ -58,6 +59,7 @@ it to:
 // complete says how the arguments and the values of the flags of all verbs of
 // parent are completed: files only where a verb takes one.
 func complete(parent *cobra.Command) {
+	parent.PersistentFlags().VisitAll(func(f *pflag.Flag) { _ = parent.RegisterFlagCompletionFunc(f.Name, completeFlag(f)) })
 	for _, c := range parent.Commands() {
 		files := cobra.ShellCompDirectiveNoFileComp
 		if strings.Contains(c.Use, "FILE") || strings.Contains(c.Use, "MESSAGE") || strings.Contains(c.Use, "DIR") {

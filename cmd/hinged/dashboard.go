@@ -6,11 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/cli"
@@ -18,13 +17,11 @@ import (
 	"github.com/hinged/hinged/internal/desk"
 )
 
-func dashboardCommand() *cobra.Command {
-	var path string
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "dashboard",
-		Short: "Print a link that opens the dashboard in your browser",
-		Long: `Ask the daemon for a link and print it. The link signs in the browser that opens
+var openDashboard = of(desk.Help{
+	Group: desk.ToSee, All: true,
+	Use:   "dashboard",
+	Short: "Print a link that opens the dashboard in your browser",
+	Long: `Ask the daemon for a link and print it. The link signs in the browser that opens
 it, as the owner of all accounts. It works once, for 10 minutes. The browser stays
 signed in for 30 days, or until the daemon restarts.
 
@@ -33,27 +30,18 @@ with a login on the same machine can't open the dashboard.
 
 If a [[dashboard.user]] of the configuration has a password, people sign in with
 their passwords. Then this prints the address of the page.`,
-		Example: `  $ hinged dashboard
+	Example: `  $ hinged dashboard
   http://127.0.0.1:7425/link/TJMVQ3XZ5N2RW6KEUYDA4HFSGC`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			link, err := dashboardLink(cmd.Context(), path)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), link)
-			}
-			if _, err = fmt.Fprintln(cmd.OutOrStdout(), link.URL); err == nil && link.ValidUntil != nil {
-				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "It opens once, until %s.\n", link.ValidUntil.In(time.Local).Format("15:04"))
-			}
-			return err
-		},
+}, func(c *call, _ *desk.None) (desk.DashboardLink, error) {
+	link, err := dashboardLink(c.Context(), c.config)
+	if err == nil && link.ValidUntil != nil && !c.json {
+		defer fmt.Fprintf(c.ErrOrStderr(), "It opens once, until %s.\n", link.ValidUntil.In(time.Local).Format("15:04"))
 	}
-	configFlag(c, &path)
-	cli.JSONFlag(c, &asJSON, "JSON")
-	return c
-}
+	return link, err
+}, func(w io.Writer, link desk.DashboardLink) error {
+	_, err := fmt.Fprintln(w, link.URL)
+	return err
+})
 
 // dashboardLink asks the daemon of a configuration for a link.
 func dashboardLink(ctx context.Context, path string) (link desk.DashboardLink, err error) {

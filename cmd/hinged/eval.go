@@ -14,10 +14,10 @@ import (
 
 // evalFlags are the flags of eval.
 type evalFlags struct {
-	archive       cli.Archive
-	path, account string
-	differing     int
-	asJSON        bool
+	archive   cli.Archive
+	account   string
+	differing int
+	asJSON    bool
 }
 
 func evalCommand() *cobra.Command {
@@ -80,11 +80,10 @@ linux-mtd and linux-mips (docs/prior.md), so don't judge it on these two.`,
   examples           6883, 744 of them important (labels from replies, feedback immediate)
   …
   $ hinged eval --important ham --ordinary spam --json
-  $ hinged eval --labels labels.tsv --set 'rule=[{match="from:boss@example.org", label="important"}]' Maildir`,
+  $ hinged eval --labels l.tsv --set 'rule=[{match="from:ann@example.org", label="important"}]' mail`,
 		RunE: f.run,
 	}
 	f.archive.Define(c)
-	configFlag(c, &f.path)
 	accountFlag(c, &f.account)
 	c.Flags().IntVarP(&f.differing, "number", "n", 5, "store: list this many of the messages that differ")
 	cli.JSONFlag(c, &f.asJSON, "one JSON object")
@@ -135,7 +134,7 @@ func (f *evalFlags) fromStore(cmd *cobra.Command) error {
 	}
 	bar := cli.NewBar(cmd.ErrOrStderr(), "replaying")
 	defer bar.Close()
-	r, err := with(cmd.Context(), f.path, func(at *control.At) (whatif.Run, error) {
+	r, err := with(cmd.Context(), configOf(cmd), func(at *control.At) (whatif.Run, error) {
 		return replayWith(cmd.Context(), at, f.account, s, bar)
 	})
 	bar.Close()
@@ -151,7 +150,7 @@ func (f *evalFlags) fromStore(cmd *cobra.Command) error {
 
 // settings are those of --set, beside what the configuration says of the account.
 func (f *evalFlags) settings(cmd *cobra.Command) (s whatif.Settings, err error) {
-	c, err := config.Load(f.path)
+	c, err := config.Load(configOf(cmd))
 	if err != nil {
 		return s, err
 	}

@@ -3,23 +3,53 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/desk"
 )
 
-func explainCommand() *cobra.Command {
-	var path, account string
-	var asJSON, all bool
-	c := &cobra.Command{
-		Use:   "explain MESSAGE",
-		Short: "Say which words and facts made a message important or not",
-		Long: `Explain a message's score with the weights as they are now. The first lines say in
+// explainQuery is what `hinged explain` is asked.
+type explainQuery struct {
+	Message string   `arg:"MESSAGE"`
+	Words   []string `flag:"word" usage:"show the weights of a WORD instead; may be repeated"`
+	All     bool     `flag:"all" usage:"show every part and every lesson, also those of no weight"`
+}
+
+// Wrong implements what verb says.
+func (q *explainQuery) Wrong() error {
+	switch {
+	case q.Message != "" && len(q.Words) > 0:
+		return errors.New("hinged explain takes a message or --word, and not both")
+	case slices.ContainsFunc(q.Words, func(word string) bool { return strings.TrimSpace(word) == "" }):
+		return errors.New("--word is empty")
+	}
+	return nil
+}
+
+// shownExplanation is an explanation with how it is shown.
+type shownExplanation struct {
+	desk.Explanation
+	message string
+	all     bool
+}
+
+// mostWords is how many weights are listed of a word, or each way.
+const mostWords = 20
+
+var explain = of(desk.Help{
+	Group: desk.ToSee,
+	Use:   "explain [MESSAGE]",
+	Short: "Say which words and facts made a message important or not",
+	Long: `Explain a message's score with the weights as they are now. The first lines say in
 a few words what speaks for the message and what against it. Then come the parts
 that raise or lower the score, and by how much. The parts add up to the score;
 small ones are summed up by what they are about, and --all shows each. The next
@@ -30,8 +60,21 @@ which it would be different, and what your label would do to the score. All of
 this is computed, not guessed.
 
 MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or
-a file with a message, which need not be known ("-" is standard input).`,
-		Example: `  $ hinged explain 'abc123@example.org'
+a file with a message, which need not be known ("-" is standard input).
+
+With --word, show the weights of a word wherever a message can contain it: in the
+subject, the text, a quotation, and so on. It may also be two words, an address, a
+domain, a mailing list, a header or a path. A weight above zero pulls towards
+important, one below zero towards ordinary. Without MESSAGE and --word, list the
+largest weights in both directions.
+
+Features that name nobody, such as how a message is addressed, always have a name.
+Other features get their names from learnt messages: only if at least three of them
+have the feature, and only if it doesn't look like a code or a number. With names =
+false in the configuration, words and addresses have no names. With a kernel, a
+word's weight depends on the rest of the message; --word shows what it weighs by
+itself.`,
+	Example: `  $ hinged explain 'abc123@example.org'
   important, score +1.274, threshold +0.801
   7 in 10 such messages mattered
   for it: you answered 8 of 9 messages from ann@example.org; only to you
@@ -51,30 +94,31 @@ a file with a message, which need not be known ("-" is standard input).`,
 
   Without the 2 parts marked * the score would be +0.485: ordinary.
   Called ordinary by you, it would have the score +0.310: ordinary.
-  To say so: hinged learn --ordinary 0f3b8c1de2a4`,
-		Args: cli.OneArg("a Message-ID, the key of a message, or a file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := messageAt(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			ex, err := ask(cmd.Context(), path, desk.Explain, account, desk.ExplainRequest{Message: m})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), ex)
-			}
-			_, err = io.WriteString(cli.Wrapping(cmd.OutOrStdout()), explanationText(ex, args[0], all))
-			return err
-		},
+  To say so: hinged learn --ordinary 0f3b8c1de2a4
+  $ hinged explain --word invoice --word ann@example.org
+  invoice
+    +0.412  "invoice" in the subject
+    -0.038  "invoice" in quoted text
+  ann@example.org
+    +0.377  from ann@example.org, to you alone`,
+}, func(c *call, q *explainQuery) (any, error) {
+	if q.Message == "" {
+		return ask(c.Context(), c.config, desk.GetWords, c.account, desk.WordsRequest{Words: q.Words, Most: mostWords})
 	}
-	configFlag(c, &path)
-	accountFlag(c, &account)
-	cli.JSONFlag(c, &asJSON, "JSON, with every part")
-	c.Flags().BoolVar(&all, "all", false, "show every part and every lesson, also those of no weight")
-	return c
-}
+	m, err := messageAt(c.Command, q.Message)
+	if err != nil {
+		return nil, err
+	}
+	ex, err := ask(c.Context(), c.config, desk.Explain, c.account, desk.ExplainRequest{Message: m})
+	return shownExplanation{ex, q.Message, q.All}, err
+}, func(w io.Writer, a any) error {
+	if words, ok := a.(desk.Words); ok {
+		return desk.GetWords.Text(w, words)
+	}
+	e := a.(shownExplanation)
+	_, err := io.WriteString(w, explanationText(e.Explanation, e.message, e.all))
+	return err
+}, desk.Explanation{}, desk.Words{})
 
 // messageAt names a known message, or has one in a file read.
 func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {
@@ -82,7 +126,7 @@ func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {
 	if !isFile(message) {
 		return m, nil
 	}
-	// An empty file is an empty message here: it was named to be explained.
+	// An empty file is an empty message here: it was named to be shownExplanation.
 	m.Content = new([]byte{})
 	n := 0
 	err = eachMessage(message, cmd.InOrStdin(), func(found *archive.Message) error {
@@ -93,4 +137,47 @@ func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {
 		return nil
 	})
 	return m, err
+}
+
+// isFile reports whether a message is given as a file or on standard input, and not
+// named.
+func isFile(message string) bool {
+	info, err := os.Stat(message)
+	return message == "-" || err == nil && !info.IsDir()
+}
+
+// messageName turns a file into the key of the message in it; anything else names a message
+// by itself.
+func messageName(call *call, message string) (name string, err error) {
+	if message == "" || !isFile(message) {
+		return message, nil
+	}
+	c, err := config.Load(call.config)
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	err = eachMessage(message, call.InOrStdin(), func(m *archive.Message) error {
+		if n++; n > 1 {
+			return fmt.Errorf("%s holds more than one message; ask for one at a time", message)
+		}
+		name, err = desk.KeyOf(m.Raw, maxBytes(c, call.account))
+		return err
+	})
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%s holds no message", message)
+	}
+	return name, err
+}
+
+// maxBytes is how many bytes of a message an account looks at. One that there is not has
+// the default; whoever is asked about it says so.
+func maxBytes(c *config.Config, account string) int {
+	if a, err := configured(c, account); err == nil {
+		return a.Featurize.MaxBytes
+	}
+	if c.Kafka != nil {
+		return c.Kafka.Featurize.MaxBytes
+	}
+	return config.DefaultAccount().Featurize.MaxBytes
 }

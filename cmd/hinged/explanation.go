@@ -3,9 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rivo/uniseg"
 
@@ -54,7 +57,7 @@ func explanationHead(ex desk.Explanation) []string {
 		head = append(head, ex.Mattered)
 	}
 	head = append(head, reasonLines(ex.For, ex.Against, ex.OutcomeNow == "ordinary")...)
-	if others := othersWords(ex.Message, ex.Others); others != "" {
+	if others := desk.OthersWords(ex.Message, ex.Others); others != "" {
 		head = append(head, others)
 	}
 	if ex.Rule != "" {
@@ -76,23 +79,6 @@ func explanationHead(ex desk.Explanation) []string {
 		}
 	}
 	return head
-}
-
-// othersWords says that the message with a key is one of several with a Message-ID; "" if
-// it is the only one.
-func othersWords(key string, others []string) string {
-	if len(others) == 0 {
-		return ""
-	}
-	const digits, most = 12, 2
-	var names []string
-	for _, other := range others[:min(len(others), most)] {
-		names = append(names, other[:digits])
-	}
-	if more := len(others) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return fmt.Sprintf("%s: one of %d with this Message-ID; others: %s", key[:digits], len(others)+1, strings.Join(names, ", "))
 }
 
 // marks are the signs of the first and the second set of parts without which the
@@ -189,4 +175,173 @@ func clip(line string, most int) string {
 		_, end = g.Positions()
 	}
 	return line[:end] + "…"
+}
+
+// leastAmount is below what a part has no line of its own, unless the decision hangs on it.
+const leastAmount = 0.05
+
+// shownParts returns the positions of the parts that get a line of their own, at most so
+// many: all, or those that count and that a person would look at.
+func shownParts(ex desk.Explanation, most int, all bool) []int {
+	var shown []int
+	for i, p := range ex.Parts {
+		if len(shown) == most {
+			break
+		}
+		decides := slices.ContainsFunc(ex.Without, func(w desk.Without) bool { return slices.Contains(w.Parts, i) })
+		if !all && (p.Absent() || math.Abs(p.Amount) < leastAmount && !decides) {
+			continue
+		}
+		shown = append(shown, i)
+	}
+	return shown
+}
+
+// kindsOf counts the kinds of the parts.
+func kindsOf(ex desk.Explanation) int {
+	found := map[int]bool{}
+	for _, p := range ex.Parts {
+		found[p.Kind()] = true
+	}
+	return len(found)
+}
+
+// group sums up parts of one kind.
+type group struct {
+	text   string
+	count  int
+	amount int // in thousandths
+	exact  float64
+}
+
+// grouped sums up the parts that have no line, by kind, the greatest sum first. Of more
+// than so many groups the last ones are one.
+func grouped(ex desk.Explanation, shown []int, most int) []group {
+	sums := make([]group, desk.Kinds)
+	for i, p := range ex.Parts {
+		if !slices.Contains(shown, i) {
+			g := &sums[p.Kind()]
+			g.count++
+			g.exact += p.Amount
+		}
+	}
+	var out []group
+	for k, g := range sums {
+		if g.count == 0 {
+			continue
+		}
+		g.text = desk.KindText(k, g.count)
+		out = append(out, g)
+	}
+	slices.SortStableFunc(out, func(a, b group) int { return cmp.Compare(math.Abs(b.exact), math.Abs(a.exact)) })
+	if len(out) > most {
+		rest := group{}
+		for _, g := range out[most-1:] {
+			rest.count += g.count
+			rest.exact += g.exact
+		}
+		rest.text = fmt.Sprintf("%d other parts", rest.count)
+		out = append(out[:most-1], rest)
+	}
+	return out
+}
+
+// partLines lists the parts with a line of their own and sums the others up by kind. What
+// is shown adds up as it is shown: the greatest group takes up what rounding leaves.
+func partLines(ex desk.Explanation, shown []int, groups int) []string {
+	var lines []string
+	total := int(math.Round(1000 * ex.Score))
+	rest := total
+	for _, i := range shown {
+		p := ex.Parts[i]
+		sign := " "
+		for n, w := range ex.Without {
+			if slices.Contains(w.Parts, i) {
+				sign = marks[n]
+			}
+		}
+		amount := int(math.Round(1000 * p.Amount))
+		rest -= amount
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s", sign, thousandths(amount), p.Text))
+	}
+	sums := grouped(ex, shown, max(1, groups))
+	for i := range sums {
+		sums[i].amount = int(math.Round(1000 * sums[i].exact))
+		rest -= sums[i].amount
+	}
+	if len(sums) > 0 {
+		sums[0].amount += rest
+		rest = 0
+	}
+	for _, g := range sums {
+		lines = append(lines, fmt.Sprintf("     %s  %s", thousandths(g.amount), g.text))
+	}
+	if rest != 0 {
+		lines = append(lines, fmt.Sprintf("     %s  lost in rounding", thousandths(rest)))
+	}
+	if len(ex.Parts) == 0 {
+		lines = append(lines, "     nothing in it is known yet")
+	}
+	return append(lines, fmt.Sprintf("     %s  score", thousandths(total)))
+}
+
+func thousandths(n int) string { return fmt.Sprintf("%+.3f", float64(n)/1000) }
+
+const (
+	// mostLessons is how many lessons an explanation names on one screen; fewer where
+	// there is less room.
+	mostLessons = 3
+	// aroundLessons are the lines of that section beside those: its title, what all other
+	// lessons add, and a blank line.
+	aroundLessons = 3
+)
+
+// lessonLines say which earlier lessons a score comes from, at most so many, and then what
+// all others add. What is shown adds up to the score as it is shown.
+func lessonLines(ex desk.Explanation, most int) []string {
+	if most < 1 || len(ex.Lessons) == 0 {
+		return nil
+	}
+	lines := []string{"Because of these:"}
+	rest := int(math.Round(1000 * ex.Score))
+	shown := ex.Lessons[:min(len(ex.Lessons), most)]
+	for _, l := range shown {
+		pull := int(math.Round(1000 * l.Pull))
+		rest -= pull
+		lines = append(lines, fmt.Sprintf("  %s  %s", thousandths(pull), pullWords(l)))
+	}
+	if others := len(ex.Lessons) - len(shown) + ex.OtherLessons; others > 0 || rest != 0 {
+		lines = append(lines, fmt.Sprintf("  %s  all else that it has learnt", thousandths(rest)))
+	}
+	return append(lines, "")
+}
+
+// subjectWords is how many words of a subject name a message.
+const subjectWords = 5
+
+// pullWords says what the owner did, with which message.
+func pullWords(l desk.LessonPull) string {
+	before, after := words.DeedAround(l.Label, l.Source)
+	if l.Source == "" {
+		before, after = "learnt as "+l.Label+":", ""
+	}
+	var what string
+	switch {
+	case l.Itself:
+		what = "this message"
+	case len(l.Subject) > 0:
+		what = `"` + strings.Join(l.Subject[:min(len(l.Subject), subjectWords)], " ") + `"`
+	case l.From == "" && l.Message != "":
+		what = "message " + l.Message[:12]
+	default:
+		what = "a message"
+	}
+	what = before + " " + what + after
+	if l.From != "" && !l.Itself {
+		what += " from " + l.From
+	}
+	if l.At != nil && !l.Itself {
+		what += ", " + l.At.UTC().Format(time.DateOnly)
+	}
+	return what
 }

@@ -4,51 +4,12 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/cli"
 )
-
-// aim is what a group of verbs is for.
-type aim struct {
-	title string
-	verbs []string
-}
-
-// aims puts the verbs into the order of `hinged --help`.
-func aims() []aim {
-	return []aim{
-		{"To begin", []string{"demo", "init", "check", "bootstrap", "run"}},
-		{"To see", []string{"status", "dashboard", "explain", "ledger", "words", "eval", "bound"}},
-		{"To correct and stop", []string{"ask", "learn", "pause", "resume", "undo", "forget"}},
-		{"To filter mail elsewhere", []string{"classify"}},
-		{"To look after the state", []string{"backup", "restore", "verify", "digest", "compact", "export", "import", "replay", "recover", "dead-letters", "password"}},
-		{"About the program", []string{"version", "completion", "help"}},
-	}
-}
-
-// arrange sets the groups of root's verbs.
-func arrange(root *cobra.Command) {
-	for i, a := range aims() {
-		id := fmt.Sprint(i)
-		member := func(c *cobra.Command) bool { return slices.Contains(a.verbs, c.Name()) }
-		if !slices.ContainsFunc(root.Commands(), member) {
-			continue
-		}
-		root.AddGroup(&cobra.Group{ID: id, Title: a.title + ":"})
-		if slices.Contains(a.verbs, "help") {
-			root.SetHelpCommandGroupID(id)
-		}
-		for _, c := range root.Commands() {
-			if member(c) {
-				c.GroupID = id
-			}
-		}
-	}
-}
 
 func helpCommand() *cobra.Command {
 	return &cobra.Command{

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -25,11 +24,12 @@ import (
 // initFlags are what init can be told instead of asking or finding out.
 type initFlags struct {
 	config, address, server, username, name, stateDir, caFile string
-	passwordFile, passwordCommand, passwordEnv, credential    string
+	passwordFile, passwordCommand, credential                 string
 	tls, auth                                                 *cli.Choice
 	reads                                                     string
 	mark                                                      []string
-	yes, force, json, letters                                 bool
+	user                                                      string
+	force, json, letters                                      bool
 }
 
 func initCommand() *cobra.Command {
@@ -57,14 +57,20 @@ only press Enter, it writes none; --letters agrees beforehand.
 init finds the server through the DNS (RFC 6186), then as imap.DOMAIN,
 mail.DOMAIN and on this machine; --server names it. If the DNS names a server in
 another domain than that of the address, init asks before it sends the password
-there; --yes agrees beforehand.
+there; if nobody can be asked, name it with --server.
 
 The login name is the address. If the server refuses it, init asks before it tries
 the part before the @; if nobody can be asked, it doesn't try. --username sets the
 name.
 
 The configuration goes to ~/.config/hinged/hinged.toml, or for root to
-/etc/hinged/hinged.toml.`,
+/etc/hinged/hinged.toml.
+
+With --user, init asks twice for a password for the dashboard, or reads it from
+standard input, and prints the section [[dashboard.user]] with its hash, to be put
+into the configuration (docs/dashboard.md). It writes nothing. The hash is one of
+argon2id: it takes 64 MB of memory and a moment to compute, so that whoever gets the
+configuration file can't try many passwords.`,
 		Example: `  $ hinged init
   E-mail address: ann@example.org
   Using imap.example.org:993, from the SRV record of example.org.
@@ -78,6 +84,9 @@ The configuration goes to ~/.config/hinged/hinged.toml, or for root to
   Wrote /home/ann/.config/hinged/hinged.toml and password beside it.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.user != "" {
+				return newUser(cmd, f.user)
+			}
 			s := &initSession{cmd: cmd, f: &f, ask: newAsker(cmd.InOrStdin(), cmd.ErrOrStderr())}
 			defer s.ask.quiet(cmd.Context())()
 			err := s.run(cmd.Context())
@@ -97,14 +106,13 @@ The configuration goes to ~/.config/hinged/hinged.toml, or for root to
 	f.auth = cli.ChoiceVar(c, "auth", "plain", "how to log in; the last two use an access token as the password", "plain", "login", "xoauth2", "oauthbearer")
 	flags.StringVar(&f.passwordFile, "password-file", "", "file that holds the password")
 	flags.StringVar(&f.passwordCommand, "password-command", "", "program that prints the password, with arguments, run without a shell")
-	flags.StringVar(&f.passwordEnv, "password-env", "", "environment variable that holds the password")
 	flags.StringVar(&f.credential, "password-credential", "", "systemd credential that holds the password for the service; init asks for\nit now, or takes it from --password-file")
 	flags.StringVar(&f.name, "name", "", "name of the account (default: the part before the @)")
 	flags.StringVar(&f.reads, "reads", "", "where you read your mail, separated by commas: "+strings.Join(setup.ProgramNames(), ", ")+", other\n(default: init asks)")
 	flags.StringSliceVar(&f.mark, "mark", nil, `what to set on important messages, such as $Important or \Flagged (default: what --reads shows)`)
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the state (default: for root /var/lib/hinged, otherwise\n~/.local/state/hinged)")
-	flags.BoolVar(&f.letters, "letters", false, "have hinged ask about messages by letter until it marks (default: init asks)")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "trust a server in another domain, if the DNS names it")
+	flags.BoolVar(&f.letters, "letters", false, "have hinged learn about messages by letter until it marks (default: init asks)")
+	flags.StringVar(&f.user, "user", "", "only ask for a password for the dashboard, and print the section of that `name`")
 	flags.BoolVar(&f.force, "force", false, "overwrite an existing configuration")
 	cli.JSONFlag(c, &f.json, "what was found and written as JSON")
 	return c
@@ -153,8 +161,10 @@ func (s *initSession) run(ctx context.Context) error {
 		Password: func(context.Context) (string, error) { return s.secret, nil },
 	}
 	var err error
-	if w.TLSRoots, err = roots(s.f.caFile); err != nil {
-		return err
+	if s.f.caFile != "" {
+		if w.TLSRoots, err = trust(s.f.caFile); err != nil {
+			return err
+		}
 	}
 	if w.Address == "" {
 		if w.Address, err = s.ask.line(ctx, "E-mail address: ", false); err != nil {
@@ -166,8 +176,8 @@ func (s *initSession) run(ctx context.Context) error {
 		return cli.Misuse(s.cmd, "%q is no e-mail address, as in you@example.org", w.Address)
 	}
 	finder := &setup.Finder{Trust: func(host string) bool {
-		if s.f.yes || s.ask == nil {
-			return s.f.yes
+		if s.ask == nil {
+			return false
 		}
 		agreed, err := s.ask.yes(ctx, fmt.Sprintf("The DNS of %s names the mail server %s. Is that your provider's?", w.Address, host))
 		s.stopped = errors.Join(s.stopped, err)
@@ -266,7 +276,7 @@ func (s *initSession) prepare() error {
 		return err
 	}
 	given := 0
-	for _, v := range []string{s.f.passwordFile, s.f.passwordCommand, s.f.passwordEnv} {
+	for _, v := range []string{s.f.passwordFile, s.f.passwordCommand} {
 		if v != "" {
 			given++
 		}
@@ -309,8 +319,6 @@ func (s *initSession) password() error {
 		}
 	case s.f.passwordCommand != "":
 		s.where.Command = strings.Fields(s.f.passwordCommand)
-	case s.f.passwordEnv != "":
-		s.where.Env = s.f.passwordEnv
 	default:
 		s.typed = true
 		return nil
@@ -484,17 +492,9 @@ var nextSteps = []struct{ command, what string }{
 	{"bootstrap --dry-run", "what it would mark of your mail, and why; changes nothing"},
 	{"bootstrap", "learn from a year of your mail, and ask you about three messages; marks nothing"},
 	{"run", "watch, learn, and mark what matters as soon as it is good enough; Ctrl-C stops it"},
-	{"ask", "three questions whose answers teach it most; a few each day bring marks soonest"},
+	{"learn", "three questions whose answers teach it most; a few each day bring marks soonest"},
 	{"status", "what is learnt, and what is missing before it marks"},
 	{"dashboard", "a link that opens all of it in your browser, while it runs"},
 	{"pause", "stop it for a while; hinged resume goes on"},
 	{"undo --marks", "take back every mark that it ever set"},
-}
-
-// roots reads the authorities to trust; nil are the system's.
-func roots(caFile string) (*tls.Config, error) {
-	if caFile == "" {
-		return nil, nil
-	}
-	return trust(caFile)
 }

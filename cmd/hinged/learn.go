@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,12 +23,18 @@ const (
 	teachBytes    = 16 << 20
 )
 
+// learning is one call of learn.
+type learning struct {
+	account, since            string
+	most                      int
+	important, ordinary, json bool
+}
+
 func learnCommand() *cobra.Command {
-	var path, account string
-	var important, ordinary, asJSON bool
+	l := &learning{}
 	c := &cobra.Command{
-		Use:   "learn --important|--ordinary MESSAGE…",
-		Short: "Label messages important or ordinary",
+		Use:   "learn [--important|--ordinary MESSAGE…]",
+		Short: "Label messages, or list those whose label teaches most",
 		Long: `Label each MESSAGE as important or ordinary. The label counts at once, more than
 anything else you do with a message, and changes the score of all similar
 messages.
@@ -40,58 +46,115 @@ date. hinged needn't know a message that is in a file. hinged doesn't mark a
 message because you label it.
 
 Giving the same label twice changes nothing. Giving the other label is a new
-lesson. The exit code is 1 if hinged couldn't learn a message.`,
-		Example: `  $ hinged learn --important 'abc123@example.org'
-  abc123@example.org: learnt as important, score -0.412 → +0.118
+lesson. The exit code is 1 if hinged couldn't learn a message.
+
+Without MESSAGE, list the few messages of the last four weeks whose label would
+teach hinged most, if you have done nothing with them yet. As long as it has learnt
+little, these are of different senders: what is probably important, mail of which
+you get much, and what hinged is least certain about. Later they are the least
+certain ones. Three answers a day are enough for marks within a week. On a terminal,
+it offers to take your answers at once. hinged doesn't ask about a message again
+that you have labelled.
+
+hinged keeps no subjects. It describes a message by its sender, how it was
+addressed, and words of its subject, perhaps in another order. With names =
+false in the configuration, it shows only the score.`,
+		Example: `  $ hinged learn
+  AGE  SCORE   CALLED    MESSAGE       WHAT
+  2h   +0.772  ordinary  0f3b8c1de2a4  ann@example.org, to you alone: invoice for the roof
+       for it: only to you; the word "invoice"
+       against it: the first message from this sender
+  5h   +0.655  ordinary  77d1e0b3c1aa  bob@example.com, to you and others: minutes of the meeting
+       for it: you answered 8 of their 9 messages
+
+  Scores above +0.801 are important. To answer:
+    hinged learn --important MESSAGE…
+    hinged learn --ordinary MESSAGE…
+  $ hinged learn --important 0f3b8c1de2a4
+  0f3b8c1de2a4: learnt as important, score +0.772 → +0.951
   $ hinged learn --ordinary newsletters.mbox
   newsletters.mbox: learnt as ordinary, score +0.207 → -0.331
   newsletters.mbox#2: learnt as ordinary, score -0.630 → -0.711
   2 messages: 2 learnt as ordinary, 1 of them a mistake`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case important == ordinary:
-				return cli.Misuse(cmd, "%s needs --important or --ordinary, and not both", cmd.CommandPath())
-			case len(args) == 0:
+			case l.important && l.ordinary:
+				return cli.Misuse(cmd, "%s takes --important or --ordinary, and not both", cmd.CommandPath())
+			case len(args) == 0 && (l.important || l.ordinary):
 				return cli.Misuse(cmd, "%s needs a Message-ID, the key of a message, or a file", cmd.CommandPath())
+			case len(args) == 0:
+				return l.ask(cmd)
+			case !l.important && !l.ordinary:
+				return cli.Misuse(cmd, "%s needs --important or --ordinary", cmd.CommandPath())
 			}
-			label := "important"
-			if ordinary {
-				label = "ordinary"
-			}
-			show := func(l desk.Lesson) error {
-				_, err := fmt.Fprintln(cli.Wrapping(cmd.OutOrStdout()), lessonWords(l, label))
-				return err
-			}
-			if asJSON {
-				show = func(desk.Lesson) error { return nil }
-			}
-			sum, err := with(cmd.Context(), path, func(at *control.At) (desk.Lessons, error) {
-				t := teacher{at: at, account: account, label: label, show: show}
-				from := &reading{stdin: cmd.InOrStdin(), order: archive.ByDate}
-				err := t.all(cmd.Context(), args, from)
-				from.note(cmd.ErrOrStderr())
-				return t.sum, err
-			})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), sum)
-			} else if len(sum.Lessons) > 1 {
-				err = printLessonSum(cli.Wrapping(cmd.OutOrStdout()), sum)
-			}
-			if err == nil && sum.Refused > 0 {
-				err = fmt.Errorf("%d of %d messages were not learnt", sum.Refused, len(sum.Lessons))
-			}
-			return err
+			return l.learn(cmd, args)
 		},
 	}
-	configFlag(c, &path)
-	accountFlag(c, &account)
-	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().BoolVar(&important, "important", false, "they are important")
-	c.Flags().BoolVar(&ordinary, "ordinary", false, "they are ordinary")
+	accountFlag(c, &l.account)
+	flags := c.Flags()
+	flags.BoolVar(&l.json, "json", false, "print JSON")
+	flags.BoolVar(&l.important, "important", false, "they are important")
+	flags.BoolVar(&l.ordinary, "ordinary", false, "they are ordinary")
+	flags.StringVar(&l.since, "since", fmt.Sprintf("%dd", desk.AskDays), "list only messages that arrived since a `time`: 7d, 2026-03-01,\n2026-03-01T09:00:00Z")
+	flags.IntVarP(&l.most, "number", "n", 3, "how many to list")
 	return c
+}
+
+// learn labels messages.
+func (l *learning) learn(cmd *cobra.Command, args []string) error {
+	label := "important"
+	if l.ordinary {
+		label = "ordinary"
+	}
+	show := func(l desk.Lesson) error {
+		_, err := fmt.Fprintln(cli.Wrapping(cmd.OutOrStdout()), l.Words(label))
+		return err
+	}
+	if l.json {
+		show = func(desk.Lesson) error { return nil }
+	}
+	sum, err := with(cmd.Context(), configOf(cmd), func(at *control.At) (desk.Lessons, error) {
+		t := teacher{at: at, account: l.account, label: label, show: show}
+		from := &reading{stdin: cmd.InOrStdin(), order: archive.ByDate}
+		err := t.all(cmd.Context(), args, from)
+		from.note(cmd.ErrOrStderr())
+		return t.sum, err
+	})
+	if err != nil {
+		return err
+	}
+	if l.json {
+		err = cli.PrintJSON(cmd.OutOrStdout(), sum)
+	} else if len(sum.Lessons) > 1 {
+		_, err = fmt.Fprintln(cli.Wrapping(cmd.OutOrStdout()), sum.Words())
+	}
+	if err == nil && sum.Refused > 0 {
+		err = fmt.Errorf("%d of %d messages were not learnt", sum.Refused, len(sum.Lessons))
+	}
+	return err
+}
+
+// ask lists questions, and takes the answers where somebody sits at a terminal.
+func (l *learning) ask(cmd *cobra.Command) error {
+	if l.most < 1 {
+		return cli.Misuse(cmd, "-n is %d, want 1 or more", l.most)
+	}
+	now := time.Now()
+	t, err := timeAgo(l.since, now)
+	if err != nil {
+		return cli.Misuse(cmd, "--since %s: %w", l.since, err)
+	}
+	asked, err := ask(cmd.Context(), configOf(cmd), desk.Ask, l.account, desk.AskRequest{Since: t, Most: l.most})
+	if err != nil {
+		return err
+	}
+	if l.json {
+		return cli.PrintJSON(cmd.OutOrStdout(), asked)
+	}
+	if err := printAsked(cli.Wrapping(cmd.OutOrStdout()), asked, l.account, now); err != nil {
+		return err
+	}
+	return answerNow(cmd, configOf(cmd), l.account, asked)
 }
 
 // teacher hands messages over, some at a time.
@@ -155,41 +218,4 @@ func (t *teacher) flush(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// lessonWords puts into words what one message taught.
-func lessonWords(l desk.Lesson, label string) string {
-	if others := othersWords(l.Message, l.Others); others != "" {
-		l.Name += " (" + others + ")"
-	}
-	mark, again := "", "; nothing changed"
-	if l.MarkChanged {
-		mark = "; " + l.MarkWords()
-		again = mark
-	}
-	switch l.Result {
-	case desk.LessonLearnt:
-		return fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f%s", l.Name, label, l.Before, l.After, mark)
-	case desk.LessonKnown:
-		return fmt.Sprintf("%s: learnt as %s before%s, score %+.3f", l.Name, label, again, l.After)
-	case desk.LessonSent:
-		return fmt.Sprintf("%s: handed to the input topic, to be learnt as %s in its turn", l.Name, label)
-	default:
-		return fmt.Sprintf("%s: not learnt: %s", l.Name, l.Why)
-	}
-}
-
-func printLessonSum(w io.Writer, sum desk.Lessons) error {
-	s := fmt.Sprintf("%d messages: %d learnt as %s", len(sum.Lessons), sum.Learnt, sum.Label)
-	if sum.Sent > 0 {
-		s += fmt.Sprintf(", %d handed to the input topic", sum.Sent)
-	}
-	if sum.Known > 0 {
-		s += fmt.Sprintf(", %d learnt before", sum.Known)
-	}
-	if sum.Refused > 0 {
-		s += fmt.Sprintf(", %d not learnt", sum.Refused)
-	}
-	_, err := fmt.Fprintln(w, s)
-	return err
 }

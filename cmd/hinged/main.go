@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/copies"
 )
@@ -70,15 +71,72 @@ Verbs that show accounts ask the daemon. If no daemon runs, they read its store.
 Exit code 0 is success, 1 a failure, 64 a mistake on the command line,
 65 a store that is damaged or that a newer hinged wrote, 78 a mistake in the
 configuration, 130 Ctrl-C at a question.`)
+	commonFlags(root)
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: string(g), Title: string(g) + ":"})
+	}
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(runCommand(), statusCommand(), evalCommand(), classifyCommand(), explainCommand(), digestCommand(), verifyCommand(), boundCommand(), versionCommand())
-	root.AddCommand(askCommand(), learnCommand(), pauseCommand(), resumeCommand(), undoCommand(), forgetCommand(), ledgerCommand(), wordsCommand())
-	root.AddCommand(demoCommand(), initCommand(), checkCommand(), bootstrapCommand())
+	root.SetHelpCommandGroupID(string(desk.About))
+	for _, v := range table() {
+		root.AddCommand(v.command())
+	}
+	group := func(g desk.Group, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = string(g)
+			root.AddCommand(c)
+		}
+	}
+	group(desk.ToBegin, demoCommand(), initCommand(), checkCommand(), bootstrapCommand(), runCommand())
+	group(desk.ToSee, evalCommand())
+	group(desk.ToCorrect, learnCommand())
+	group(desk.ToFilter, classifyCommand())
+	group(desk.ToKeep, kafkaCommand())
+	group(desk.About, versionCommand())
 	root.AddCommand(completionCommand(), configTopic())
-	root.AddCommand(backupCommand(), restoreCommand(), compactCommand(), exportCommand(), importCommand(), replayCommand(), recoverCommand(), deadLettersCommand())
-	root.AddCommand(dashboardCommand(), passwordCommand())
 	root.AddCommand(manualCommands()...)
-	arrange(root)
 	complete(root)
 	return root
+}
+
+// groups are in the order of the help.
+var groups = []desk.Group{desk.ToBegin, desk.ToSee, desk.ToCorrect, desk.ToFilter, desk.ToKeep, desk.About}
+
+// table are the verbs that are made from a table: the desk's, and those that ask it for several
+// things or for something beside it. By hand are only init, check, bootstrap, demo, run,
+// classify, learn, eval and what is about the program.
+func table() []verb {
+	all := []verb{status, openDashboard, explain, undo, backup, restore}
+	for _, o := range desk.Offers() {
+		if o.Help != nil {
+			all = append(all, ofDesk(&o))
+		}
+	}
+	return all
+}
+
+// kafkaTable are those below `hinged kafka`.
+func kafkaTable() []verb { return []verb{kafkaReplay, kafkaRecover, kafkaLetters} }
+
+func kafkaCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kafka",
+		Short: "Look after the accounts whose mail comes through Kafka",
+		Long: `Look after the accounts whose mail comes through the topics of [kafka]: rebuild
+their store, have a stopped partition continue, list records that could not be used.`,
+		Example: `  $ hinged kafka dead-letters
+  unknown-message: 2 letters
+  …`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UnknownVerb(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	c.SuggestionsMinimumDistance = 2
+	for _, v := range kafkaTable() {
+		c.AddCommand(v.command())
+	}
+	return c
 }

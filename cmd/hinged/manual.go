@@ -103,13 +103,11 @@ func writeCompletions(root *cobra.Command, dir string) error {
 // listing is what `hinged --help` says of the verbs.
 func listing(root *cobra.Command) string {
 	var b strings.Builder
-	for _, a := range aims() {
-		fmt.Fprintf(&b, "%s:\n\n", a.title)
-		for _, verb := range a.verbs {
-			for _, c := range root.Commands() {
-				if c.Name() == verb && c.IsAvailableCommand() {
-					fmt.Fprintf(&b, "  %-12s  %s\n", verb, c.Short)
-				}
+	for _, g := range groups {
+		fmt.Fprintf(&b, "%s:\n\n", g)
+		for _, c := range root.Commands() {
+			if c.GroupID == string(g) && c.IsAvailableCommand() {
+				fmt.Fprintf(&b, "  %-12s  %s\n", c.Name(), c.Short)
 			}
 		}
 		b.WriteString("\n")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
 
 	"github.com/hinged/hinged/config"
@@ -35,4 +36,18 @@ func limitMemory(c *config.Config, log *slog.Logger) (int64, error) {
 	debug.SetMemoryLimit(limit / 10 * 9)
 	log.Info("memory is limited", "bytes", limit, "by", from)
 	return limit, nil
+}
+
+// seldom is how many percent of the memory in use a verb allocates before garbage is
+// collected.
+const seldom = 400
+
+// collectSeldom has garbage collected a quarter as often, unless GOGC says otherwise. It
+// is for a verb that goes through many messages beside one account in memory and then
+// ends: deciding an mbox takes an eighth less processor time, and up to five times the
+// memory of the account instead of twice (docs/results.md).
+func collectSeldom() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(seldom)
+	}
 }

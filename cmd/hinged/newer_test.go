@@ -48,10 +48,10 @@ func TestR15EveryVerbRefusesANewerStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, verb := range [][]string{
-			{"run"}, {"status"}, {"verify"}, {"digest"}, {"compact"}, {"bound"}, {"ledger"}, {"pause"}, {"resume"}, {"words"},
+			{"run"}, {"status"}, {"verify"}, {"verify", "--compact"}, {"status", "--ceiling"}, {"ledger"}, {"pause"}, {"resume"}, {"explain"},
 			{"learn", "--important", message}, {"classify", message}, {"explain", message}, {"undo", "--marks"},
-			{"undo", "--learning", "--to", "2d", "--yes"}, {"forget", "--sender", "ann@example.org", "--yes"},
-			{"backup", filepath.Join(dir, "backup")}, {"export", filepath.Join(dir, "export")},
+			{"undo", "--learning", "2d", "--yes"}, {"forget", "--sender", "ann@example.org", "--yes"},
+			{"backup", filepath.Join(dir, "backup")}, {"backup", "--account", "me", filepath.Join(dir, "export")},
 		} {
 			var out, errs bytes.Buffer
 			code := run(t.Context(), slices.Concat(verb, []string{"--config", config}), strings.NewReader(""), &out, &errs)

@@ -12,39 +12,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/dashboard"
 )
 
-func passwordCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "password",
-		Short: "Hash a password for the dashboard",
-		Long: `Ask twice for a password and print its hash, for password_hash of a
-[[dashboard.user]] in the configuration (docs/dashboard.md). Without a terminal, read
-the password from standard input, as one line.
-
-The hash is one of argon2id. It takes 64 MB of memory and a moment to compute, so
-that whoever gets the configuration file can't try many passwords. Nothing is stored,
-and the daemon needs a restart to use the new password.`,
-		Example: `  $ hinged password
-  Password:
-  The same again:
-  $argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHRzYWx0c2FsdA$…`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			password, err := newPassword(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			hash, err := dashboard.HashPassword(password)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), hash)
-			return err
-		},
+// newUser prints the section of a user of the dashboard with a new password.
+func newUser(cmd *cobra.Command, name string) error {
+	password, err := newPassword(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
 	}
+	hash, err := dashboard.HashPassword(password)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "[[dashboard.user]]\nname = %q\npassword_hash = %q\n", name, hash)
+	return err
 }
 
 // newPassword asks for a password, or reads it where nobody can be asked.

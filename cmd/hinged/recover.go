@@ -4,26 +4,61 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
 
-	"github.com/spf13/cobra"
-
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/stream"
 )
 
-func recoverCommand() *cobra.Command {
-	var path, from string
-	var dryRun, yes, asJSON bool
-	c := &cobra.Command{
-		Use:   "recover [PARTITION]",
-		Short: "Have a stopped Kafka partition continue",
-		Long: `Show the state of each partition of the input topic, or make a stopped partition
+// recoverQuery is what `hinged kafka recover` is asked.
+type recoverQuery struct {
+	Partition string `arg:"PARTITION"`
+	From      string `flag:"from" usage:"what to recover from" jsonschema:"enum=snapshot,enum=start,enum=empty"`
+	DryRun    bool   `flag:"dry-run" usage:"say what would be lost, and change nothing"`
+	Yes       bool   `flag:"yes,y" usage:"don't ask"`
+
+	number int32
+}
+
+// Wrong and Asks implement what verb says.
+func (q *recoverQuery) Wrong() error {
+	if q.From == "" && (q.DryRun || q.Yes) {
+		return errors.New("hinged kafka recover needs --from: snapshot, start or empty")
+	}
+	if q.Partition == "" {
+		if q.From != "" {
+			return errors.New("hinged kafka recover --from needs the number of a partition")
+		}
+		return nil
+	}
+	n, err := strconv.ParseInt(q.Partition, 10, 32)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%s: not the number of a partition; they are counted from 0", q.Partition)
+	}
+	q.number = int32(n)
+	return nil
+}
+func (q *recoverQuery) Asks() bool { return q.From != "" }
+
+// conditionList is how partitions stand, with what each way of recovery would do.
+type conditionList struct {
+	Conditions []stream.Condition
+	choices    [][]stream.Recovery
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l conditionList) MarshalJSON() ([]byte, error) { return json.Marshal(l.Conditions) }
+
+var kafkaRecover = of(desk.Help{
+	Use:   "recover [PARTITION]",
+	Short: "Have a stopped Kafka partition continue",
+	Long: `Show the state of each partition of the input topic, or make a stopped partition
 continue. hinged stops a partition if the topic was deleted and created again, or if
 the log no longer has the records that come next. Other partitions are not affected.
 
@@ -41,75 +76,34 @@ any machine: it writes one snapshot into the snapshots topic, and every process 
 the group obeys it. A running hinged continues the partition within seconds, a
 stopped one when it starts. Let hinged run before you recover a partition: a process
 that stops a partition first writes all that it has learnt into the snapshots topic.`,
-		Example: `  $ hinged recover 1 --from snapshot
+	Example: `  $ hinged kafka recover 1 --from snapshot
   partition 1 would be recovered from its snapshot at offset 1300, and continue at
   offset 0 of the new topic
     kept: 12 accounts with 340 lessons
     lost: the records of the old topic from offset 1300 on, if there were any
-  Recover partition 1? [y/N] y
+  Recover it? [y/N] y
 
   partition 1 is recovered from its snapshot at offset 1300, and continues at
   offset 0 of the new topic`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			partition, err := partitionArg(cmd, args, from, dryRun || yes)
-			if err != nil {
-				return err
-			}
-			r, hangUp, err := newRecoverer(path)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = hangUp() }() // it returns nothing
-			if from == "" {
-				return showConditions(cmd, r, partition, asJSON)
-			}
-			do := func(dryRun bool) (stream.Recovery, error) {
-				return r.Recover(cmd.Context(), partition, from, dryRun)
-			}
-			show := func(done stream.Recovery) error {
-				if asJSON {
-					return cli.PrintJSON(cmd.OutOrStdout(), done)
-				}
-				_, err := io.WriteString(cli.Wrapping(cmd.OutOrStdout()), recoveryText(done))
-				return err
-			}
-			some := func(stream.Recovery) bool { return true }
-			return doOnceConfirmed(cmd, yes, dryRun, asJSON, fmt.Sprintf("Recover partition %d?", partition), do, some, show)
-		},
+	All:      true,
+	Question: "Recover it?",
+}, func(c *call, q *recoverQuery) (any, error) {
+	r, hangUp, err := newRecoverer(c.config)
+	if err != nil {
+		return nil, err
 	}
-	configFlag(c, &path)
-	cli.JSONFlag(c, &asJSON, "JSON")
-	c.Flags().StringVar(&from, "from", "", "recover from `what`: snapshot, start or empty")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be lost, and change nothing")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
-	return c
-}
-
-// everyPartition stands for no partition named.
-const everyPartition = -1
-
-func partitionArg(cmd *cobra.Command, args []string, from string, does bool) (int32, error) {
-	switch from {
-	case "", stream.FromSnapshot, stream.FromStart, stream.FromNothing:
-	default:
-		return 0, cli.Misuse(cmd, "--from %s: a partition is recovered from %s, %s or %s", from, stream.FromSnapshot, stream.FromStart, stream.FromNothing)
+	defer func() { _ = hangUp() }() // it returns nothing
+	if q.From == "" {
+		return conditions(c.Context(), r, q)
 	}
-	if from == "" && does {
-		return 0, cli.Misuse(cmd, "%s needs --from: %s, %s or %s", cmd.CommandPath(), stream.FromSnapshot, stream.FromStart, stream.FromNothing)
+	return r.Recover(c.Context(), q.number, q.From, q.DryRun)
+}, func(w io.Writer, a any) error {
+	if all, ok := a.(conditionList); ok {
+		return printConditions(w, all)
 	}
-	if len(args) == 0 {
-		if from != "" {
-			return 0, cli.Misuse(cmd, "%s --from needs the number of a partition", cmd.CommandPath())
-		}
-		return everyPartition, nil
-	}
-	n, err := strconv.ParseInt(args[0], 10, 32)
-	if err != nil || n < 0 {
-		return 0, cli.Misuse(cmd, "%s: not the number of a partition; they are counted from 0", args[0])
-	}
-	return int32(n), nil
-}
+	_, err := io.WriteString(w, recoveryText(a.(stream.Recovery)))
+	return err
+}, []stream.Condition{}, stream.Recovery{})
 
 // newRecoverer connects to the brokers of the configuration.
 func newRecoverer(path string) (r *stream.Recoverer, hangUp func() error, err error) {
@@ -128,64 +122,58 @@ func newRecoverer(path string) (r *stream.Recoverer, hangUp func() error, err er
 	return &stream.Recoverer{Broker: stream.Client(client), Topics: o.Topics}, client.Close, nil
 }
 
-// showConditions prints how one partition stands, or all of them do.
-func showConditions(cmd *cobra.Command, r *stream.Recoverer, partition int32, asJSON bool) error {
-	first, end := partition, partition+1
-	if partition == everyPartition {
-		n, err := r.Broker.Partitions(cmd.Context(), r.Topics.Input)
-		if err != nil {
-			return err
+// conditions says how one partition stands or, if none is named, how all of them do.
+func conditions(ctx context.Context, r *stream.Recoverer, q *recoverQuery) (all conditionList, err error) {
+	first, end := q.number, q.number+1
+	if q.Partition == "" {
+		first = 0
+		if end, err = r.Broker.Partitions(ctx, r.Topics.Input); err != nil {
+			return all, err
 		}
-		first, end = 0, n
 	}
-	all := []stream.Condition{}
+	all.Conditions = []stream.Condition{}
 	for n := first; n < end; n++ {
-		c, err := r.Examine(cmd.Context(), n)
+		c, err := r.Examine(ctx, n)
 		if err != nil {
-			return err
+			return all, err
 		}
-		all = append(all, c)
-	}
-	if asJSON {
-		return cli.PrintJSON(cmd.OutOrStdout(), all)
-	}
-	w := cli.Wrapping(cmd.OutOrStdout())
-	for _, c := range all {
-		if err := printCondition(cmd.Context(), w, r, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func printCondition(ctx context.Context, w io.Writer, r *stream.Recoverer, c stream.Condition) error {
-	snapshot := "no snapshot yet"
-	if s := c.Snapshot; s != nil {
-		snapshot = fmt.Sprintf("its newest snapshot is at %d", s.Offset)
-	}
-	if !c.Stopped {
-		_, err := fmt.Fprintf(w, "partition %d needs no recovery: the log has offsets %d to %d, %s\n", c.Partition, c.First, c.End, snapshot)
-		return err
-	}
-	if _, err := fmt.Fprintf(w, "partition %d is stopped: %s\n", c.Partition, c.Problem); err != nil {
-		return err
-	}
-	for _, from := range []string{stream.FromSnapshot, stream.FromStart, stream.FromNothing} {
-		look, err := r.Recover(ctx, c.Partition, from, true)
-		if errors.Is(err, stream.ErrNoSnapshot) {
+		all.Conditions = append(all.Conditions, c)
+		if !c.Stopped {
+			all.choices = append(all.choices, nil)
 			continue
 		}
-		if err != nil {
-			return err
+		var looks []stream.Recovery
+		for _, from := range []string{stream.FromSnapshot, stream.FromStart, stream.FromNothing} {
+			look, err := r.Recover(ctx, n, from, true)
+			if errors.Is(err, stream.ErrNoSnapshot) {
+				continue
+			}
+			if err != nil {
+				return all, err
+			}
+			looks = append(looks, look)
 		}
-		if _, err := fmt.Fprintf(w, "  hinged recover %d --from %s\n", c.Partition, from); err != nil {
-			return err
+		all.choices = append(all.choices, looks)
+	}
+	return all, nil
+}
+
+func printConditions(w io.Writer, all conditionList) (err error) {
+	for i, c := range all.Conditions {
+		snapshot := "no snapshot yet"
+		if s := c.Snapshot; s != nil {
+			snapshot = fmt.Sprintf("its newest snapshot is at %d", s.Offset)
 		}
-		if _, err := io.WriteString(w, effects(look, "    ")); err != nil {
-			return err
+		if !c.Stopped {
+			_, err = fmt.Fprintf(w, "partition %d needs no recovery: the log has offsets %d to %d, %s\n", c.Partition, c.First, c.End, snapshot)
+			continue
+		}
+		_, err = fmt.Fprintf(w, "partition %d is stopped: %s\n", c.Partition, c.Problem)
+		for _, look := range all.choices[i] {
+			_, err = fmt.Fprintf(w, "  hinged kafka recover %d --from %s\n%s", c.Partition, look.From, effects(look, "    "))
 		}
 	}
-	return nil
+	return err
 }
 
 // recoveryText says what a recovery does, or did.
@@ -214,7 +202,7 @@ func effects(r stream.Recovery, indent string) string {
 	text := ""
 	line := func(format string, args ...any) { text += indent + fmt.Sprintf(format, args...) + "\n" }
 	learnt := func(accounts int, lessons uint64) string {
-		return number(int64(accounts), "account") + " with " + number(int64(lessons), "lesson")
+		return desk.Count(accounts, "account") + " with " + desk.Count(lessons, "lesson")
 	}
 	line("continues at offset %d", r.Next)
 	switch {
@@ -233,7 +221,7 @@ func effects(r stream.Recovery, indent string) string {
 		if r.From == stream.FromNothing {
 			what = "which are passed over"
 		}
-		line("no decision: up to %s, %s", number(r.Unread, "record"), what)
+		line("no decision: up to %s, %s", desk.Count(r.Unread, "record"), what)
 	}
 	return text
 }

@@ -21,7 +21,6 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var path string
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Watch the configured accounts: decide, mark, learn",
@@ -58,10 +57,9 @@ log_format = "text" or "json" in the configuration it logs on a terminal, too.`,
   12 ordinary since 14:05`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDaemon(cmd.Context(), path, cmd.ErrOrStderr())
+			return runDaemon(cmd.Context(), configOf(cmd), cmd.ErrOrStderr())
 		},
 	}
-	configFlag(c, &path)
 	return c
 }
 

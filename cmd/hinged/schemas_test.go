@@ -20,65 +20,62 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/bootstrap"
-	"github.com/hinged/hinged/internal/ceiling"
 	"github.com/hinged/hinged/internal/compare"
-	"github.com/hinged/hinged/internal/deadletters"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/lab/verbs"
-	"github.com/hinged/hinged/internal/replay"
 	"github.com/hinged/hinged/internal/setup"
-	"github.com/hinged/hinged/internal/stream"
 	"github.com/hinged/hinged/internal/testkit/published"
 	"github.com/hinged/hinged/internal/whatif"
-	"github.com/hinged/hinged/store/copies"
 )
 
-// schemas says of every verb with --json what it prints there: the one table to
-// add a verb to. Then
+// schemas says of every verb with --json what it prints there: of those by hand here, of
+// the others the table of verbs. Then
 //
 //	go test ./cmd/hinged -run Schema -update
 //
 // writes docs/json, and a line "schema VERB stdout" after the verb's --json in
 // testdata/VERB.txt checks what it really prints.
-var schemas = []schema{
-	{verb: "ask", value: desk.Questions{}},
-	{verb: "bound", value: ceiling.Bound{}},
+var schemas = tableSchemas([]schema{
 	{verb: "bootstrap", value: bootstrap.Report{}},
 	{verb: "check", value: setup.Report{}},
 	{verb: "classify", value: desk.Classification{}, lines: true},
 	{verb: "demo", value: demo.Summary{}},
-	{verb: "dashboard", value: desk.DashboardLink{}},
-	{verb: "digest", value: []desk.Digest{}},
 	{verb: "eval", value: evaluate.Result{}},
 	{verb: "eval", with: "set", value: whatif.Run{}},
-	{verb: "explain", value: desk.Explanation{}},
 	{verb: "init", value: Initialised{}},
 	{verb: "learn", value: desk.Lessons{}},
-	{verb: "ledger", value: desk.Ledger{}},
-	{verb: "pause", value: []desk.Switch{}},
-	{verb: "resume", value: []desk.Switch{}},
-	{verb: "status", value: desk.Status{}},
-	{verb: "undo", value: desk.UndoneMarks{}},
-	{verb: "undo", with: "learning", value: desk.UnlearntLessons{}},
-	{verb: "forget", value: desk.ForgottenMail{}},
-	{verb: "words", value: desk.Words{}},
-	{verb: "verify", value: desk.Verification{}},
-	{verb: "backup", value: copies.BackedUp{}},
-	{verb: "restore", value: copies.RestoredFrom{}},
-	{verb: "compact", value: desk.Compaction{}},
-	{verb: "export", value: copies.ExportedTo{}},
-	{verb: "import", value: copies.ImportedFrom{}},
-	{verb: "replay", value: replay.Replayed{}},
-	{verb: "recover", value: []stream.Condition{}},
-	{verb: "recover", with: "from", value: stream.Recovery{}},
-	{verb: "dead-letters", value: deadletters.Listing{}},
+	{verb: "learn", with: "ask", value: desk.Questions{}},
 	{verb: "lab teach", value: lab.Report{}},
 	{verb: "lab teach", with: "compare", value: lab.Comparison{}},
 	{verb: "lab mail", value: compare.Comparison{}},
 	{verb: "lab solve", value: lab.Solved{}},
+})
+
+// others are the flags with which verbs of the table print something else.
+var others = map[string]string{"status": "ceiling", "explain": "word", "undo": "learning", "kafka recover": "from"}
+
+func tableSchemas(out []schema) []schema {
+	add := func(before string, v verb) {
+		name, _, _ := strings.Cut(v.Use, " ")
+		for i, value := range v.prints {
+			s := schema{verb: before + name, value: value}
+			if i > 0 {
+				s.with = others[s.verb]
+			}
+			out = append(out, s)
+		}
+	}
+	for _, v := range table() {
+		add("", v)
+	}
+	for _, v := range kafkaTable() {
+		add("kafka ", v)
+	}
+	slices.SortStableFunc(out, func(a, b schema) int { return strings.Compare(a.key(), b.key()) })
+	return out
 }
 
 // schema is the form of what one verb prints with --json.
@@ -107,7 +104,9 @@ func (s schema) typed() string {
 	if rest, ok := strings.CutPrefix(s.verb, "lab "); ok {
 		typed = "hinged-lab " + rest
 	}
-	if s.with != "" {
+	switch s.with {
+	case "", "ask": // learn without a message asks
+	default:
 		typed += " --" + s.with + " …"
 	}
 	return typed + " --json"
@@ -143,13 +142,17 @@ func (s schema) reflect(strict bool) (*describe.Schema, error) {
 // eachVerb calls fn for every verb of hinged, with its name, and of hinged-lab, whose
 // names begin with "lab ".
 func eachVerb(fn func(name string, c *cobra.Command)) {
-	for prefix, root := range map[string]*cobra.Command{"": rootCommand(), "lab ": verbs.Root()} {
-		for _, c := range root.Commands() {
+	var below func(prefix string, parent *cobra.Command)
+	below = func(prefix string, parent *cobra.Command) {
+		for _, c := range parent.Commands() {
 			if c.Name() != "help" && !c.IsAdditionalHelpTopicCommand() {
 				fn(prefix+c.Name(), c)
+				below(prefix+c.Name()+" ", c)
 			}
 		}
 	}
+	below("", rootCommand())
+	below("lab ", verbs.Root())
 }
 
 // schemaCommand checks what a verb printed: schema VERB FILE, where FILE is
@@ -318,7 +321,7 @@ func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
 }
 
 func TestAWrongOutputFailsItsSchema(t *testing.T) {
-	s := schema{verb: "digest", value: []desk.Digest{}}
+	s := schema{verb: "digests", value: []desk.Digest{}}
 	for _, tt := range []struct {
 		printed string
 		ok      bool

@@ -102,6 +102,7 @@ func runScripts(t *testing.T, racing bool) {
 			"caughtup":    caughtup,
 			"schema":      schemaCommand,
 			"agree":       agree,
+			"digests":     digests,
 			"gone":        gone,
 			"lookin":      lookin,
 			"alike":       alike,
@@ -150,6 +151,19 @@ func agree(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		want = got
 	}
+}
+
+// digests writes the digests of all accounts to a file: digests file [flag…].
+func digests(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: digests file [flag…]")
+	}
+	ts.Check(ts.Exec("hinged", append([]string{"verify"}, args[1:]...)...))
+	var out strings.Builder
+	for _, m := range digestLine.FindAllString(ts.ReadFile("stdout"), -1) {
+		out.WriteString(m + "\n")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(out.String()), 0o600))
 }
 
 // nextSaid wants standard error to say that nothing has been learnt, and what to do next.

@@ -33,7 +33,7 @@ func household(n int) desk.Status {
 
 func TestStatusOfManyAccountsBeginsWithTheirTrouble(t *testing.T) {
 	var out strings.Builder
-	if err := printStatus(&out, household(20), nil, false); err != nil {
+	if err := printStatus(&out, shownStatus{Status: household(20), long: false}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -43,7 +43,7 @@ func TestStatusOfManyAccountsBeginsWithTheirTrouble(t *testing.T) {
 	}
 	for i, want := range []string{
 		"account state marks taken off asked of its owner", "a07 no connection 7 0 connection refused", "a09 marking 9 0 learning has stopped",
-		"a05 paused 5 0 `hinged resume -a a05` ends the pause", "a03 not marking yet 3 0 answers: `hinged ask -a a03`", "a00 marking 0 0 nothing",
+		"a05 paused 5 0 `hinged resume -a a05` ends the pause", "a03 not marking yet 3 0 answers: `hinged learn -a a03`", "a00 marking 0 0 nothing",
 	} {
 		if got := strings.Join(strings.Fields(lines[at+1+i]), " "); got != want {
 			t.Errorf("line %d: %q, want %q", i, got, want)
@@ -59,7 +59,7 @@ func TestStatusSaysAllOfFewAccountsAndOfManyIfAsked(t *testing.T) {
 		summary  bool
 	}{{1, false, 1, false}, {2, false, 2, true}, {3, false, 0, true}, {3, true, 3, true}} {
 		var out strings.Builder
-		if err := printStatus(&out, household(c.accounts), nil, c.long); err != nil {
+		if err := printStatus(&out, shownStatus{Status: household(c.accounts), long: c.long}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), "\n  learnt "); got != c.details || strings.Contains(out.String(), " accounts: ") != c.summary {

@@ -4,11 +4,17 @@ package main
 
 import "github.com/spf13/cobra"
 
-// configFlag adds --config. Without it the path stays empty, which config.Load
+// commonFlags adds --config to all verbs. Without it the path stays empty, which config.Load
 // takes for the first of config.Places that exists.
-func configFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVarP(path, "config", "c", "",
+func commonFlags(root *cobra.Command) {
+	root.PersistentFlags().StringP("config", "c", "",
 		"configuration file (default: $HINGED_CONFIG, otherwise the first that\nexists of ~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
+}
+
+// configOf is what --config says.
+func configOf(c *cobra.Command) string {
+	path, _ := c.Flags().GetString("config") // every verb has it
+	return path
 }
 
 func accountFlag(c *cobra.Command, account *string) {

@@ -66,7 +66,7 @@ func printWhatIf(w io.Writer, r *whatif.Run, differing int) error {
 		_, err := fmt.Fprintf(w, "%s: there is nothing to replay yet; %s\n", r.Account, firstSteps)
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s from %s to %s\n", r.Account, number(int64(r.Messages), "message"), r.From.Format(day), r.UpTo.Format(day))
+	fmt.Fprintf(w, "%s: %s from %s to %s\n", r.Account, desk.Count(r.Messages, "message"), r.From.Format(day), r.UpTo.Format(day))
 	if !r.FromStart {
 		fmt.Fprintf(w, "What came before is no longer kept: both begin with what had been learnt by then.\n")
 	}
@@ -114,7 +114,7 @@ func printDiffering(w io.Writer, r *whatif.Run, most int) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nThe newest of the %s that differ (hinged explain MESSAGE):\n", number(int64(r.Differ), "message"))
+	fmt.Fprintf(w, "\nThe newest of the %s that differ (hinged explain MESSAGE):\n", desk.Count(r.Differ, "message"))
 	for _, d := range list {
 		only, label := "marked today only", "no word yet"
 		if d.Other.Marked {

@@ -97,15 +97,15 @@ func TestNothingIsBrokenAtEightyColumns(t *testing.T) {
 		{[]string{"bootstrap", "--config", conf, "--months", "0"}, true, "Next: hinged run"},
 		{[]string{"status", "--config", conf}, false, "false alarms"},
 		{[]string{"explain", "--config", conf, letter}, false, " score"},
-		{[]string{"words", "--config", conf}, false, "towards important"},
+		{[]string{"explain", "--config", conf}, false, "towards important"},
 		{[]string{"ledger", "--config", conf}, false, "marks"},
-		{[]string{"bound", "--config", conf}, false, "owner"},
+		{[]string{"status", "--ceiling", "--config", conf}, false, "owner"},
 		{[]string{"eval", "--config", conf, "--set", "learner.kind=perceptron", "--set", "threshold.mode=budget", "--set", "threshold.share=0.3"}, true, "would mark"},
 		{[]string{"verify", "--config", conf}, false, "as committed"},
 		{[]string{"undo", "--marks", "--dry-run", "--config", conf}, false, "0 marks"},
 		{[]string{"status", "--config", filepath.Join(dir, "none.toml")}, false, "writes one for your mailbox"},
 		{[]string{"eval", "--lables", "x"}, false, "did you mean --labels"},
-		{[]string{"init", "--reads", wide, "--address", "a@example.org", "--password-env", "X"}, false, "is not a mail program"},
+		{[]string{"init", "--reads", wide, "--address", "a@example.org", "--password-command", "X"}, false, "is not a mail program"},
 		{[]string{"--help"}, false, "To correct and stop"},
 	}
 	for _, verb := range verbNames() {

@@ -4,12 +4,14 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Misuse is a mistake on the command line of cmd; the hint is its help.
@@ -78,4 +80,63 @@ func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// Root returns the command that a program begins with: it shows its help, and answers a
+// mistyped verb or flag with the one that was probably meant.
+func Root(use, short, long string) *cobra.Command {
+	root := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return UnknownVerb(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetHelpFunc(help)
+	root.SetFlagErrorFunc(UnreadFlag)
+	return root
+}
+
+// UnknownVerb is a word in the place of a verb of cmd. The nearest verb's help
+// is the hint.
+func UnknownVerb(cmd *cobra.Command, got string) error {
+	problem, hint := fmt.Sprintf("unknown verb %q", got), cmd.CommandPath()+" --help"
+	if near := cmd.SuggestionsFor(got); len(near) > 0 {
+		problem += fmt.Sprintf("; did you mean %q?", near[0])
+		hint = cmd.CommandPath() + " " + near[0] + " --help"
+	}
+	return &usageError{errors.New(problem), hint}
+}
+
+// UnreadFlag is a flag that cmd does not have or whose value it cannot read.
+func UnreadFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		if near := nearestFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+			err = fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+	}
+	return Misuse(cmd, "%w", err)
+}
+
+// nearestFlag measures nearness as cobra does between verbs, one slip before two.
+func nearestFlag(cmd *cobra.Command, got string) string {
+	names := &cobra.Command{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= 2; names.SuggestionsMinimumDistance++ {
+		if near := names.SuggestionsFor(strings.ReplaceAll(got, "_", "-")); len(near) > 0 {
+			return near[0]
+		}
+	}
+	return ""
 }

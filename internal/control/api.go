@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -81,14 +82,14 @@ func NewAPI(o APIOptions) http.Handler {
 	}
 	mux := http.NewServeMux()
 	for _, r := range routes {
-		if r.public == nil {
+		if r.public() == nil {
 			continue
 		}
 		path := APIPath + r.name
-		mux.HandleFunc(r.public.method()+" "+path, func(w http.ResponseWriter, q *http.Request) { a.serve(w, q, r) })
+		mux.HandleFunc(r.method()+" "+path, func(w http.ResponseWriter, q *http.Request) { a.serve(w, q, r) })
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Allow", r.public.method())
-			Refuse(w, http.StatusMethodNotAllowed, "", "use "+r.public.method())
+			w.Header().Set("Allow", r.method())
+			Refuse(w, http.StatusMethodNotAllowed, "", "use "+r.method())
 		})
 	}
 	mux.HandleFunc("GET "+APIPath+"openapi.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -102,8 +103,8 @@ func NewAPI(o APIOptions) http.Handler {
 }
 
 // method is that of the public route.
-func (p *public) method() string {
-	if p.reads {
+func (r route) method() string {
+	if r.public().Reads {
 		return http.MethodGet
 	}
 	return http.MethodPost
@@ -148,14 +149,14 @@ func (a *api) carryOut(w http.ResponseWriter, r *http.Request, route route) (any
 	if err != nil {
 		return nil, err
 	}
-	if route.public.all {
+	if route.public().All {
 		return a.status(r)
 	}
 	account, err := a.account(r, route, ask.account)
 	if err != nil {
 		return nil, err
 	}
-	if !route.public.reads {
+	if !route.public().Reads {
 		done, err := a.body(w, r, route, ask)
 		if err != nil {
 			return nil, err
@@ -170,13 +171,17 @@ func (a *api) carryOut(w http.ResponseWriter, r *http.Request, route route) (any
 			return nil, r.Context().Err()
 		}
 	}
-	return route.verb.do(r.Context(), a.o.Host, account, func(q any) error { return a.forms.fill(route, ask, q) })
+	q := reflect.New(route.verb.Request).Interface()
+	if err := a.forms.fill(route, ask, q); err != nil {
+		return nil, err
+	}
+	return route.verb.Do(r.Context(), a.o.Host, account, q)
 }
 
 // body reads the body of a request, as soon as there is room for it. The caller calls
 // done when it is no longer needed.
 func (a *api) body(w http.ResponseWriter, r *http.Request, route route, ask *asked) (done func(), err error) {
-	limit := route.public.limit
+	limit := route.limit()
 	if err := acceptable(r, route); err != nil {
 		return nil, err
 	}
@@ -225,7 +230,7 @@ func (a *api) runs(r *http.Request) bool { return a.o.MayUse == nil || a.o.MayUs
 // that the caller may use. The Host finds out whether there is one of that name.
 func (a *api) account(r *http.Request, to route, name string) (string, error) {
 	switch {
-	case a.o.MayUse == nil, to.public.figures && a.runs(r):
+	case a.o.MayUse == nil, to.public().Figures && a.runs(r):
 		return name, nil
 	case name != "" && a.o.MayUse(r, name):
 		return name, nil

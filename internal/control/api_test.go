@@ -145,11 +145,11 @@ func TestThePublicRoutesAreServedAndNoOthers(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(method, "/api/v1/"+r.name, nil))
 			switch {
-			case r.public == nil && w.Code != http.StatusNotFound:
+			case r.public() == nil && w.Code != http.StatusNotFound:
 				t.Errorf("%s %s: %d, though the socket alone has it", method, r.name, w.Code)
-			case r.public != nil && method != r.public.method() && w.Code != http.StatusMethodNotAllowed:
+			case r.public() != nil && method != r.method() && w.Code != http.StatusMethodNotAllowed:
 				t.Errorf("%s %s: %d", method, r.name, w.Code)
-			case r.public != nil && method == r.public.method() && (w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusInternalServerError):
+			case r.public() != nil && method == r.method() && (w.Code == http.StatusMethodNotAllowed || w.Code == http.StatusInternalServerError):
 				t.Errorf("%s %s: %d %s", method, r.name, w.Code, w.Body)
 			}
 		}
@@ -183,16 +183,16 @@ func FuzzAnyRequestIsAnsweredOrRefused(f *testing.F) {
 // A verb that changes something must not be reached by a link.
 func TestWhatReadsTakesNoBodyAndChangesNothing(t *testing.T) {
 	for _, r := range routes {
-		if r.public == nil {
+		if r.public() == nil {
 			continue
 		}
-		if changes := r.name == "label" || r.name == "undo"; changes && r.public.reads {
+		if changes := r.name == "label" || r.name == "undo"; changes && r.public().Reads {
 			t.Errorf("%s is read with GET", r.name)
 		}
-		if r.public.reads && r.verb.request != reflect.TypeFor[desk.None]() && r.isMail() {
+		if r.public().Reads && r.verb.Request != reflect.TypeFor[desk.None]() && r.isMail() {
 			t.Errorf("%s reads, and takes a message", r.name)
 		}
-		if !r.public.reads && r.public.limit <= 0 {
+		if !r.public().Reads && r.limit() <= 0 {
 			t.Errorf("%s has no limit", r.name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"syscall"
 	"time"
 
@@ -74,23 +75,36 @@ func Ask[Q, A any](ctx context.Context, at *At, v desk.Verb[Q, A], account strin
 	if at.host != nil {
 		return v.Do(ctx, at.host, account, q)
 	}
-	var body []byte
-	if raw, ok := any(&q).(desk.Raw); ok {
-		body = *raw.Raw()
-	} else if _, none := any(q).(desk.None); !none {
-		if body, err = json.Marshal(q); err != nil {
-			return out, err
-		}
+	return out, at.ask(ctx, v.Name, account, &q, &out)
+}
+
+// AskFor is Ask for a verb whose types are not known. q points to its request.
+func AskFor(ctx context.Context, at *At, o *desk.Offer, account string, q any) (any, error) {
+	if at.host != nil {
+		return o.Do(ctx, at.host, account, q)
 	}
-	resp, err := at.request(ctx, v.Method, v.Name, account, body)
+	out := reflect.New(o.Answer)
+	err := at.ask(ctx, o.Name, account, q, out.Interface())
+	return out.Elem().Interface(), err
+}
+
+// ask asks the daemon. q points to the request, out to where the answer goes.
+func (at *At) ask(ctx context.Context, name, account string, q, out any) (err error) {
+	var body []byte
+	if raw, ok := q.(desk.Raw); ok {
+		body = *raw.Raw()
+	} else if body, err = json.Marshal(q); err != nil {
+		return err
+	}
+	resp, err := at.request(ctx, name, account, body)
 	if err != nil {
-		return out, err
+		return err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("reading the daemon's answer: %w", err)
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("reading the daemon's answer: %w", err)
 	}
-	return out, nil
+	return nil
 }
 
 // Backup writes a copy of the whole store to w.
@@ -106,7 +120,7 @@ func (at *At) copy(ctx context.Context, c desk.Copy, account string, w io.Writer
 	if at.host != nil {
 		return c.Do(ctx, at.host, account, w)
 	}
-	resp, err := at.request(ctx, http.MethodGet, c.Name, account, nil)
+	resp, err := at.request(ctx, c.Name, account, nil)
 	if err != nil {
 		return err
 	}
@@ -120,10 +134,10 @@ func (at *At) copy(ctx context.Context, c desk.Copy, account string, w io.Writer
 // request asks the daemon. The caller closes the answer's body. An answer that
 // tells of an error is returned as that error. It takes as long as it takes, provided
 // that the daemon is alive.
-func (at *At) request(ctx context.Context, method, name, account string, body []byte) (*http.Response, error) {
+func (at *At) request(ctx context.Context, name, account string, body []byte) (*http.Response, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	go at.attend(ctx, end)
-	resp, err := at.send(ctx, method, name, account, body)
+	resp, err := at.send(ctx, name, account, body)
 	if err != nil {
 		err = because(ctx, err)
 		end(nil)
@@ -140,16 +154,16 @@ func (at *At) request(ctx context.Context, method, name, account string, body []
 	}
 	for _, k := range kinds {
 		if f.Kind == k.name {
-			return nil, &told{f.Error, k.is}
+			return nil, &remoteError{f.Error, k.is}
 		}
 	}
 	return nil, errors.New(f.Error)
 }
 
 // send asks the daemon and returns its answer, whatever it is.
-func (at *At) send(ctx context.Context, method, name, account string, body []byte) (*http.Response, error) {
+func (at *At) send(ctx context.Context, name, account string, body []byte) (*http.Response, error) {
 	u := url.URL{Scheme: "http", Host: "hinged", Path: "/v1/" + name, RawQuery: url.Values{"account": {account}}.Encode()}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +180,7 @@ func (at *At) attend(ctx context.Context, end context.CancelCauseFunc) {
 		case <-time.After(at.silence):
 		}
 		asked, done := context.WithTimeout(ctx, at.silence)
-		resp, err := at.send(asked, http.MethodGet, aliveRoute, "", nil)
+		resp, err := at.send(asked, aliveRoute, "", nil)
 		done()
 		if err == nil {
 			_ = resp.Body.Close() // there is nothing in it
@@ -207,11 +221,11 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// told is an error that the daemon told of, in its words.
-type told struct {
+// remoteError is an error reported by the daemon.
+type remoteError struct {
 	words string
 	is    error
 }
 
-func (e *told) Error() string { return e.words }
-func (e *told) Unwrap() error { return e.is }
+func (e *remoteError) Error() string { return e.words }
+func (e *remoteError) Unwrap() error { return e.is }

@@ -75,7 +75,7 @@ func TestAClientWaitsForADaemonOnlyAsLongAsItIsAlive(t *testing.T) {
 	if err := at.Backup(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("in the middle of an answer: %v", err)
 	}
-	_, err = Ask(t.Context(), at, desk.Verify, "", desk.None{})
+	_, err = Ask(t.Context(), at, desk.Verify, "", desk.VerifyRequest{})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("before its answer: %v", err)
 	}

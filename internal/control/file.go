@@ -5,10 +5,12 @@ package control
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/passthrough"
 )
 
 // streamPatience is how long a client that asked for a copy may read nothing of it: a
@@ -19,7 +21,7 @@ const streamPatience = time.Minute
 // is told as every other is; after it the answer breaks off. It also does when the
 // server is about to stop, so that a copy does not keep the daemon from ending.
 func file(c desk.Copy) route {
-	return route{name: c.Name, method: http.MethodGet, serve: func(s *Server) http.HandlerFunc {
+	return route{name: c.Name, serve: func(s *Server) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			out := &sending{w: w, deadline: http.NewResponseController(w), stopping: s.stopping}
 			// A write that is waiting fails at once. A connection that is gone needs no deadline.
@@ -58,4 +60,20 @@ func (s *sending) Write(p []byte) (int, error) {
 		s.w.Header().Set("Content-Type", "application/octet-stream")
 	}
 	return s.w.Write(p)
+}
+
+// filter answers a message with the message itself, the two X-Hinged-… fields at its
+// head. A mail filter that is one line of curl asks it (docs/mail-filters.md).
+func (s *Server) filter(w http.ResponseWriter, r *http.Request) {
+	var c desk.Classification
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxMail))
+	if err == nil {
+		c, err = desk.Classify.Do(r.Context(), s.host, named(r), desk.ClassifyRequest{Mail: raw})
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "message/rfc822")
+	_, _ = w.Write(passthrough.Add(raw, c.Fields())) //nolint:gosec // mail, not a page; the client has gone if this fails
 }

@@ -215,7 +215,7 @@ func acceptable(r *http.Request, to route) error {
 
 // isMail reports whether the route's request is a message as it is.
 func (r route) isMail() bool {
-	return r.verb != nil && reflect.PointerTo(r.verb.request).Implements(reflect.TypeFor[desk.Raw]())
+	return r.verb != nil && reflect.PointerTo(r.verb.Request).Implements(reflect.TypeFor[desk.Raw]())
 }
 
 // fill writes into q, which points to the request of a verb, what was asked for.
@@ -228,7 +228,7 @@ func (fs *forms) fill(to route, ask *asked, q any) error {
 		return nil
 	}
 	text := ask.body
-	if to.public.reads {
+	if to.public().Reads {
 		var err error
 		if text, err = json.Marshal(ask.query); err != nil {
 			return err

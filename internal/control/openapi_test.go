@@ -95,8 +95,8 @@ func refusals(r route) object {
 		http.StatusInternalServerError: "hinged failed; its log says why",
 		http.StatusServiceUnavailable:  "not now; try again after Retry-After seconds",
 	}
-	if !r.public.reads {
-		codes[http.StatusRequestEntityTooLarge] = "the body has more than " + strconv.FormatInt(r.public.limit, 10) + " bytes"
+	if !r.public().Reads {
+		codes[http.StatusRequestEntityTooLarge] = "the body has more than " + strconv.FormatInt(r.limit(), 10) + " bytes"
 		codes[http.StatusUnsupportedMediaType] = "the body is of another type"
 		codes[http.StatusInsufficientStorage] = "the disk is full"
 	}
@@ -111,32 +111,32 @@ func refusals(r route) object {
 
 func (o *openAPI) operation(r route) object {
 	op := object{
-		"operationId": r.name, "summary": r.public.summary,
+		"operationId": r.name, "summary": r.public().Summary,
 		"security": []any{object{"token": []any{}}, object{}},
 	}
 	var parameters []any
-	if !r.public.all {
+	if !r.public().All {
 		parameters = append(parameters, object{
 			"name": accountParameter, "in": "query", "required": false,
 			"description": "the account; it can be left out where you may use only one",
 			"schema":      object{"type": "string", "maxLength": 500},
 		})
 	}
-	if r.public.reads && r.verb.request != reflect.TypeFor[desk.None]() {
-		parameters = append(parameters, o.parameters(r.verb.request)...)
+	if r.public().Reads && r.verb.Request != reflect.TypeFor[desk.None]() {
+		parameters = append(parameters, o.parameters(r.verb.Request)...)
 	}
 	if parameters != nil {
 		op["parameters"] = parameters
 	}
 	switch {
-	case r.public.reads:
+	case r.public().Reads:
 	case r.isMail():
 		op["requestBody"] = object{"required": true, "content": object{mediaMail: object{"schema": object{"contentMediaType": mediaMail, "description": "the message, as bytes"}}}}
 	default:
-		op["requestBody"] = object{"required": true, "content": object{mediaJSON: object{"schema": o.schema(r.verb.request, true)}}}
+		op["requestBody"] = object{"required": true, "content": object{mediaJSON: object{"schema": o.schema(r.verb.Request, true)}}}
 	}
 	responses := refusals(r)
-	responses["200"] = object{"description": "done", "content": object{mediaJSON: object{"schema": o.schema(r.verb.answer, false)}}}
+	responses["200"] = object{"description": "done", "content": object{mediaJSON: object{"schema": o.schema(r.verb.Answer, false)}}}
 	op["responses"] = responses
 	return op
 }
@@ -147,8 +147,8 @@ func documentOf(t *testing.T) object {
 	o.schema(reflect.TypeFor[Problem](), false)
 	paths := object{}
 	for _, r := range routes {
-		if r.public != nil {
-			paths[APIPath+r.name] = object{strings.ToLower(r.public.method()): o.operation(r)}
+		if r.public() != nil {
+			paths[APIPath+r.name] = object{strings.ToLower(r.method()): o.operation(r)}
 		}
 	}
 	return object{
@@ -185,14 +185,14 @@ func TestThePageOfTheAPIListsItsPaths(t *testing.T) {
 	const page = "../../docs/api.md"
 	table := "\n| path | what it does | who may |\n|---|---|---|\n"
 	for _, r := range routes {
-		if r.public == nil {
+		if r.public() == nil {
 			continue
 		}
 		who := "the owner"
-		if r.public.figures {
+		if r.public().Figures {
 			who = "the owner, an operator"
 		}
-		table += fmt.Sprintf("| `%s %s` | %s | %s |\n", r.public.method(), r.name, r.public.summary, who)
+		table += fmt.Sprintf("| `%s %s` | %s | %s |\n", r.method(), r.name, r.public().Summary, who)
 	}
 	published.SamePart(t, page, table, *update, "go test ./internal/control -update")
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/stream"
@@ -28,109 +30,77 @@ const (
 // route is one path: below /v1/ on the socket and, if it is public, below /api/v1/ of
 // the HTTP API.
 type route struct {
-	name, method string
-	serve        func(*Server) http.HandlerFunc
-	verb         *carried // nil: its answer is no JSON
-	public       *public  // nil: the socket alone has it
-}
-
-// carried is a verb whose types are not known at compile time.
-type carried struct {
-	request, answer reflect.Type
-	// do carries the verb out. fill is given a pointer to its request.
-	do func(ctx context.Context, h desk.Host, account string, fill func(any) error) (any, error)
-}
-
-// public is what the HTTP API makes of a route.
-type public struct {
-	summary string // what it does, in a few words
-	limit   int64  // of the request's body, in bytes
-	// reads: the request is in the query, and nothing is changed.
-	reads bool
-	// figures: it has no words of the mail, so whoever runs the daemon may ask for any
-	// account. all: it is about all accounts, not about one.
-	figures, all bool
+	name  string
+	serve func(*Server) http.HandlerFunc
+	verb  *desk.Offer // nil: its answer is no JSON
 }
 
 // aliveRoute answers with nothing: that it does is the answer.
 const aliveRoute = "alive"
 
-// routes is the one table of what the socket and the HTTP API offer.
+// routes is what the socket and the HTTP API offer: the verbs of the desk, two files, the
+// message of a mail filter, and a sign of life.
 //
-// Public is what an account's owner does every day and can take back. What goes over the
-// past (unlearn, forget), switches off (pause), is about the whole store, is heavy, or
-// fetches from the mail server (headings) stays with the socket and the pages.
-var routes = []route{
-	verb(desk.Ask).reads("The messages whose labels would teach most"),
-	verb(desk.Classify).changes(maxMail, "Decide about a message as if it had just arrived"),
-	verb(desk.Compact).long(),
-	verb(desk.Explain).changes(maxPublic, "Take apart the score of a message"),
-	verb(desk.Forget).long(),
-	verb(desk.GetAccount).reads("How one account is doing").ofFigures(),
-	verb(desk.GetBound).reads("Mistakes compared with the ceiling that theory certifies").ofFigures(),
-	verb(desk.GetDigests).long(),
-	verb(desk.GetHeadings),
-	verb(desk.GetLedger).reads("Marks that were set or intended, and refusals"),
-	verb(desk.GetLessons).reads("What was learnt last"),
-	verb(desk.GetMessages).reads("Recent decisions, with filters and search"),
-	verb(desk.GetStatus).reads("How every account is doing that you may use").ofAll(),
-	verb(desk.GetTrend).reads("Mistakes, loss, decisions and marks over time").ofFigures(),
-	verb(desk.GetWhatIf),
-	verb(desk.GetWords).reads("The strongest weights, or those of given words"),
-	verb(desk.Label).changes(maxPublic, "Give feedback: say of messages that they are important or ordinary"),
-	verb(desk.OpenDashboard),
-	verb(desk.Pause),
-	verb(desk.Resume),
-	verb(desk.StartWhatIf),
-	verb(desk.StopWhatIf),
-	verb(desk.UndoMarks).changes(maxSmall, "Take back marks that hinged has set"),
-	verb(desk.Unlearn),
-	verb(desk.Verify).long(),
-	file(desk.Backup),
-	file(desk.Export),
-	{name: "filter", method: http.MethodPost, serve: func(s *Server) http.HandlerFunc { return s.filter }},
-	{name: aliveRoute, method: http.MethodGet, serve: func(*Server) http.HandlerFunc { return func(http.ResponseWriter, *http.Request) {} }},
-}
+// In the HTTP API is what an account's owner does every day and can take back. What goes
+// over the past (unlearn, forget), switches off (pause), is about the whole store, is heavy,
+// or fetches from the mail server (headings) stays with the socket and the pages.
+var routes = allRoutes()
 
-// verb is the route of a verb.
-func verb[Q, A any](v desk.Verb[Q, A]) route {
-	c := &carried{
-		request: reflect.TypeFor[Q](), answer: reflect.TypeFor[A](),
-		do: func(ctx context.Context, h desk.Host, account string, fill func(any) error) (any, error) {
-			var q Q
-			if err := fill(&q); err != nil {
-				return nil, err
-			}
-			return v.Do(ctx, h, account, q)
-		},
+func allRoutes() []route {
+	out := []route{
+		file(desk.Backup),
+		file(desk.Export),
+		{name: "filter", serve: func(s *Server) http.HandlerFunc { return s.filter }},
+		{name: aliveRoute, serve: func(*Server) http.HandlerFunc { return func(http.ResponseWriter, *http.Request) {} }},
 	}
-	return route{name: v.Name, method: v.Method, verb: c, serve: c.serve(false)}
+	for _, o := range desk.Offers() {
+		out = append(out, route{name: o.Name, verb: &o, serve: serving(&o)})
+	}
+	slices.SortFunc(out, func(a, b route) int { return strings.Compare(a.name, b.name) })
+	return out
 }
 
-// long marks the route of a verb that may take minutes. It is broken off when the server is
-// about to stop; other routes are waited for.
-func (r route) long() route {
-	r.serve = r.verb.serve(true)
-	return r
+// public returns what the HTTP API makes of the route; nil: it does not have it.
+func (r route) public() *desk.API {
+	if r.verb == nil {
+		return nil
+	}
+	return r.verb.API
 }
 
-// errStopping is the answer to a request for something long.
+// limit is the most bytes that the HTTP API takes as a body.
+func (r route) limit() int64 {
+	switch {
+	case r.isMail():
+		return maxMail
+	case r.public().Whole:
+		return maxPublic
+	}
+	return maxSmall
+}
+
+// errStopping is the answer to a request for something slow.
 var errStopping = errors.New("the daemon is stopping; what was done by now counts")
 
-// serve carries the verb out for a request. long: no longer than until the server is about
-// to stop.
-func (c *carried) serve(long bool) func(*Server) http.HandlerFunc {
+// serving carries a verb out for a request: one that may take minutes no longer than until
+// the server is about to stop; others are waited for.
+func serving(o *desk.Offer) func(*Server) http.HandlerFunc {
 	return func(s *Server) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			ctx := r.Context()
-			if long {
+			if o.Slow {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(s.stopping)
 				defer cancel()
 				defer context.AfterFunc(r.Context(), cancel)()
 			}
-			out, err := c.do(ctx, s.host, named(r), func(q any) error { return request(r, q) })
-			if long && errors.Is(err, context.Canceled) && s.stopping.Err() != nil {
+			var out any
+			q := reflect.New(o.Request).Interface()
+			err := request(r, q)
+			if err == nil {
+				out, err = o.Do(ctx, s.host, named(r), q)
+			}
+			if o.Slow && errors.Is(err, context.Canceled) && s.stopping.Err() != nil {
 				err = errStopping
 			}
 			s.answer(w, out, err)
@@ -138,35 +108,11 @@ func (c *carried) serve(long bool) func(*Server) http.HandlerFunc {
 	}
 }
 
-// reads makes the route a public one that changes nothing; its request is in the query.
-func (r route) reads(summary string) route {
-	r.public = &public{summary: summary, reads: true}
-	return r
-}
-
-// changes makes the route a public one with a body of at most limit bytes.
-func (r route) changes(limit int64, summary string) route {
-	r.public = &public{summary: summary, limit: limit}
-	return r
-}
-
-// ofFigures makes the public route one without words of the mail.
-func (r route) ofFigures() route {
-	r.public.figures = true
-	return r
-}
-
-// ofAll makes the public route one about all accounts that the caller may use.
-func (r route) ofAll() route {
-	r.public.figures, r.public.all = true, true
-	return r
-}
-
 // request reads what a verb is asked for into q, which points to it.
 func request(r *http.Request, q any) (err error) {
 	if raw, ok := q.(desk.Raw); ok {
 		*raw.Raw(), err = io.ReadAll(http.MaxBytesReader(nil, r.Body, maxMail))
-	} else if _, none := q.(*desk.None); !none {
+	} else {
 		err = json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody)).Decode(q)
 	}
 	if err != nil {

@@ -100,7 +100,7 @@ func (s *Server) Start(ctx context.Context, failed func()) {
 		if s.only != nil && !slices.Contains(s.only, r.name) {
 			continue
 		}
-		mux.HandleFunc(r.method+" /v1/"+r.name, r.serve(s))
+		mux.HandleFunc("POST /v1/"+r.name, r.serve(s))
 	}
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: headPatience}
 	go func() {
@@ -123,7 +123,7 @@ func (s *Server) Alive(ctx context.Context) error {
 	at, err := Dial(ctx, s.path)
 	if err == nil {
 		var resp *http.Response
-		if resp, err = at.request(ctx, http.MethodGet, aliveRoute, "", nil); err == nil {
+		if resp, err = at.request(ctx, aliveRoute, "", nil); err == nil {
 			err = resp.Body.Close()
 		}
 		err = errors.Join(err, at.Close())

@@ -18,3 +18,9 @@ func do[Q, A any](ctx context.Context, at answerer, v desk.Verb[Q, A], account s
 	}
 	return v.Do(ctx, at.(desk.Host), account, q)
 }
+
+// digestsOf returns the digests of all accounts.
+func digestsOf(ctx context.Context, b answerer) ([]desk.Digest, error) {
+	v, err := do(ctx, b, desk.Verify, "", desk.VerifyRequest{})
+	return v.Digests(), err
+}

@@ -70,7 +70,7 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 	d, _ := start(t, dir, s)
 	learnt(t, d, s, 30)
 	for name, b := range ways(t, d, dir) {
-		want, err := do(t.Context(), b, desk.GetDigests, "", desk.None{})
+		want, err := digestsOf(t.Context(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,13 +98,13 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 			t.Errorf("%s: Export of no account: %v, want ErrNoAccount", name, err)
 		}
 		before := want
-		if _, err := do(t.Context(), b, desk.Compact, "", desk.None{}); err != nil {
+		if _, err := do(t.Context(), b, desk.Verify, "", desk.VerifyRequest{Compact: true}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if after, err := do(t.Context(), b, desk.GetDigests, "", desk.None{}); err != nil || after[0] != before[0] {
+		if after, err := digestsOf(t.Context(), b); err != nil || after[0] != before[0] {
 			t.Errorf("%s: after compacting %+v, %v; want %+v", name, after, err, before)
 		}
-		if v, err := do(t.Context(), b, desk.Verify, "", desk.None{}); err != nil || !v.OK {
+		if v, err := do(t.Context(), b, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- control.Local(d).Backup(context.Background(), g) }()
 		<-g.begun
-		_, err := do(t.Context(), b, desk.Compact, "", desk.None{})
+		_, err := do(t.Context(), b, desk.Verify, "", desk.VerifyRequest{Compact: true})
 		if !errors.Is(err, store.ErrBusy) || strings.Count(err.Error(), store.ErrBusy.Error()) != 1 {
 			t.Errorf("%s: %v, want ErrBusy, once", name, err)
 		}
@@ -230,7 +230,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 		if events != want {
 			t.Errorf("run %d: %d restored events in the journal, want %d", run, events, want)
 		}
-		if v, err := do(t.Context(), d, desk.Verify, "", desk.None{}); err != nil || !v.OK {
+		if v, err := do(t.Context(), d, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
 			t.Errorf("run %d: %+v, %v", run, v, err)
 		}
 		stop()

@@ -173,7 +173,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 // that itself with its files.
 func (d *Daemon) scrub(ctx context.Context) {
 	if err := d.store.Scrub(ctx); err != nil && ctx.Err() == nil {
-		d.log.Warn("the store's file may still contain what was forgotten, in free pages; `hinged compact` clears them", "error", err)
+		d.log.Warn("the store's file may still contain what was forgotten, in free pages; `hinged verify --compact` clears them", "error", err)
 	}
 }
 

@@ -213,7 +213,7 @@ func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer off.Close()
-	v, err := do(context.Background(), off, desk.Verify, "", desk.None{})
+	v, err := do(context.Background(), off, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || !v.OK {
 		t.Fatalf("after the drain: %+v, %v", v, err)
 	}
@@ -230,7 +230,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	until(t, d, "one intended mark and the cursor", func(a desk.AccountStatus) bool {
 		return a.MarksIntended == 1 && len(a.Mailboxes) == 1 && a.Mailboxes[0].UIDNext == 4
 	})
-	before, err := do(context.Background(), d, desk.GetDigests, "", desk.None{})
+	before, err := digestsOf(context.Background(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	if len(k) != 1 || k[0].UIDNext != 4 || k[0].HighestModSeq != 9 || len(k[0].Flags) != 3 {
 		t.Fatalf("the source resumes from %+v", k)
 	}
-	after, err := do(context.Background(), d2, desk.GetDigests, "", desk.None{})
+	after, err := digestsOf(context.Background(), d2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	ask := func(b answerer) string {
 		t.Helper()
 		var out []string
-		digests, err := do(ctx, b, desk.GetDigests, "", desk.None{})
+		digests, err := digestsOf(ctx, b)
 		out = append(out, fmt.Sprint(digests, err))
 		ex, err := do(ctx, b, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m12@x>"}})
 		out = append(out, fmt.Sprint(ex.Score, ex.Outcome, len(ex.Parts) > 0, err))
@@ -302,7 +302,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 		out = append(out, fmt.Sprint(errors.Is(err, desk.ErrNoMessage), err))
 		_, err = do(ctx, b, desk.Explain, "you", desk.ExplainRequest{Message: desk.Message{Name: "<m12@x>"}})
 		out = append(out, fmt.Sprint(errors.Is(err, desk.ErrNoAccount), err))
-		v, err := do(ctx, b, desk.Verify, "", desk.None{})
+		v, err := do(ctx, b, desk.Verify, "", desk.VerifyRequest{})
 		out = append(out, fmt.Sprint(v.OK, v.Problems, err))
 		return strings.Join(out, "\n")
 	}

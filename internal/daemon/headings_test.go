@@ -141,7 +141,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 		}
 	}
 
-	if _, err := do(t.Context(), d, desk.Pause, "", desk.None{}); err != nil {
+	if _, err := do(t.Context(), d, desk.Pause, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := ask(all...); !strings.Contains(got.Problem, "paused") || len(got.Headings) > 0 {
@@ -153,7 +153,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if _, err := do(t.Context(), h, desk.Resume, "", desk.None{}); err != nil {
+	if _, err := do(t.Context(), h, desk.Resume, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	offline, err := do(t.Context(), h, desk.GetHeadings, "", desk.HeadingsRequest{Messages: all})

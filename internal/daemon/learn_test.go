@@ -37,7 +37,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 			}
 			out = append(out, fmt.Sprintf("%+v", l))
 		}
-		d, err := do(ctx, b, desk.GetDigests, "", desk.None{})
+		d, err := digestsOf(ctx, b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	if still := play(off); still != live {
 		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
 	}
-	if v, err := do(ctx, off, desk.Verify, "", desk.None{}); err != nil || !v.OK {
+	if v, err := do(ctx, off, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
 		t.Fatalf("verify: %+v, %v", v, err)
 	}
 	for _, want := range []string{"Learnt:2 Known:1 Sent:0 Refused:1", "Learnt:3 Known:0 Sent:0 Refused:0", "Learnt:1 Known:0 Sent:0 Refused:1", "owner's own mail", "New:true"} {

@@ -62,7 +62,7 @@ func TestVerifyLooksAtAccountsThatNobodyRuns(t *testing.T) {
 	if err := d.store.Commit("gone", filled(t, d, 0), store.Batch{Journal: [][]byte{{1}}}); err != nil {
 		t.Fatal(err)
 	}
-	v, err := do(t.Context(), d, desk.Verify, "", desk.None{})
+	v, err := do(t.Context(), d, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || len(v.Accounts) != 2 {
 		t.Errorf("got %+v, %v", v, err)
 	}

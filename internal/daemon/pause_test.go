@@ -85,7 +85,7 @@ func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
 			until(t, d, "some messages", func(a desk.AccountStatus) bool { return a.Messages > uint64(100*i) })
 		}
 		// In the middle of the stream, most times.
-		if p, err := do(ctx, d, desk.Pause, "", desk.None{}); err != nil || !p.Paused || !p.Changed || p.Since == nil {
+		if p, err := do(ctx, d, desk.Pause, "", desk.SwitchRequest{}); err != nil || !p[0].Paused || !p[0].Changed || p[0].Since == nil {
 			t.Fatalf("pause gave %+v, %v", p, err)
 		}
 		if n := s.running.Load(); n != 0 {
@@ -94,19 +94,19 @@ func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
 		before := until(t, d, "the pause", func(a desk.AccountStatus) bool { return a.Paused && a.PausedSince != nil && !a.Connected })
 		if i%4 == 0 {
 			more(0)
-			if p, err := do(ctx, d, desk.Pause, "", desk.None{}); err != nil || p.Changed {
+			if p, err := do(ctx, d, desk.Pause, "", desk.SwitchRequest{}); err != nil || p[0].Changed {
 				t.Fatalf("paused again: %+v, %v", p, err)
 			}
 			if after := until(t, d, "it still", func(a desk.AccountStatus) bool { return a.Paused }); after.Messages != before.Messages {
 				t.Fatalf("messages went from %d to %d while paused", before.Messages, after.Messages)
 			}
 		}
-		if r, err := do(ctx, d, desk.Resume, "", desk.None{}); err != nil || r.Paused || !r.Changed {
+		if r, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); err != nil || r[0].Paused || !r[0].Changed {
 			t.Fatalf("resume gave %+v, %v", r, err)
 		}
 	}
 	until(t, d, "every message", func(a desk.AccountStatus) bool { return a.Messages == 2000 && !a.Paused })
-	v, err := do(ctx, d, desk.Verify, "", desk.None{})
+	v, err := do(ctx, d, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || !v.OK {
 		t.Fatalf("verify: %+v, %v", v, err)
 	}
@@ -127,13 +127,13 @@ func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
 	ctx := context.Background()
 	for range 30 {
 		errs := make(chan error, 2)
-		go func() { _, err := do(ctx, d, desk.Pause, "", desk.None{}); errs <- err }()
-		go func() { _, err := do(ctx, d, desk.Resume, "", desk.None{}); errs <- err }()
+		go func() { _, err := do(ctx, d, desk.Pause, "", desk.SwitchRequest{}); errs <- err }()
+		go func() { _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); errs <- err }()
 		if err := errors.Join(<-errs, <-errs); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := do(ctx, d, desk.Resume, "", desk.None{}); err != nil {
+	if _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, d, "every message", func(a desk.AccountStatus) bool { return a.Messages == 3000 })
@@ -151,7 +151,7 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := do(context.Background(), off, desk.Pause, "", desk.None{}); err != nil || !p.Changed {
+	if p, err := do(context.Background(), off, desk.Pause, "", desk.SwitchRequest{}); err != nil || !p[0].Changed {
 		t.Fatalf("pause gave %+v, %v", p, err)
 	}
 	until(t, off, "the pause in the store", func(a desk.AccountStatus) bool { return a.Paused })
@@ -169,7 +169,7 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	if srv.runs.Load() != 0 {
 		t.Error("the source ran")
 	}
-	if _, err := do(context.Background(), d, desk.Resume, "", desk.None{}); err != nil {
+	if _, err := do(context.Background(), d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, d, "the third message", func(a desk.AccountStatus) bool { return a.Messages == 3 })

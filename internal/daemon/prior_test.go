@@ -66,7 +66,7 @@ func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
 	d, stop = primed(t, dir, o, nil)
 	check := func(b answerer) {
 		t.Helper()
-		v, err := do(ctx, b, desk.Verify, "", desk.None{})
+		v, err := do(ctx, b, desk.Verify, "", desk.VerifyRequest{})
 		if err != nil || !v.OK {
 			t.Fatalf("%+v, %v", v, err)
 		}

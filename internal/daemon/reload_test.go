@@ -135,7 +135,7 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 	if len(s.Accounts) != 3 || s.Accounts[0].Account != "new" || s.Accounts[1].Threshold != 5 || s.Accounts[2].Threshold != 0 {
 		t.Errorf("the accounts are %+v", s.Accounts)
 	}
-	if _, err := do(t.Context(), d, desk.Pause, "gone", desk.None{}); !errors.Is(err, desk.ErrNoAccount) {
+	if _, err := do(t.Context(), d, desk.Pause, "gone", desk.SwitchRequest{}); !errors.Is(err, desk.ErrNoAccount) {
 		t.Errorf("an account that is gone: %v", err)
 	}
 	// It comes back as it was left.
@@ -184,7 +184,7 @@ func TestRequestsWaitForAReload(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := do(context.Background(), d, desk.GetDigests, "", desk.None{}); err != nil {
+			if _, err := digestsOf(context.Background(), d); err != nil {
 				asked <- fmt.Errorf("question %d: %w", n, err)
 				return
 			}
@@ -205,7 +205,7 @@ func TestRequestsWaitForAReload(t *testing.T) {
 	if s := seen(t, d, 2000); s.Accounts[0].Threshold != 39 || p.s["me"].runs.Load() != 41 {
 		t.Errorf("threshold %v after %d runs", s.Accounts[0].Threshold, p.s["me"].runs.Load())
 	}
-	v, err := do(context.Background(), d, desk.Verify, "", desk.None{})
+	v, err := do(context.Background(), d, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || !v.OK {
 		t.Errorf("the journal gives another state: %+v, %v", v, err)
 	}
@@ -217,7 +217,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	p.arrive(100)
 	seen(t, d, 100)
-	if _, err := do(t.Context(), d, desk.Pause, "", desk.None{}); err != nil {
+	if _, err := do(t.Context(), d, desk.Pause, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	o := testOptions()
@@ -229,7 +229,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 	if s := seen(t, d, 100); !s.Accounts[0].Paused || s.Accounts[0].Threshold != 7 || p.s["me"].running.Load() != 0 {
 		t.Errorf("after a reload in a pause: %+v", s.Accounts[0])
 	}
-	if _, err := do(t.Context(), d, desk.Resume, "", desk.None{}); err != nil {
+	if _, err := do(t.Context(), d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	seen(t, d, 200)

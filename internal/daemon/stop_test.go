@@ -21,7 +21,7 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for what, ask := range map[string]func(*control.At) (said string){
 		"compact": func(c *control.At) string {
-			_, err := control.Ask(context.Background(), c, desk.Compact, "", desk.None{})
+			_, err := control.Ask(context.Background(), c, desk.Verify, "", desk.VerifyRequest{Compact: true})
 			if err == nil {
 				return "it is compact"
 			}

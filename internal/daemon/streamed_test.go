@@ -160,17 +160,17 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	if r := replayed(t, w.At, streamedAccount, whatif.Settings{Learner: "perceptron"}); r.Messages != 3 || r.Live != (whatif.Live{Decided: 3}) || r.Today.Lessons != 2 {
 		t.Errorf("what if: %+v", r)
 	}
-	v, err := do(ctx, w.At, desk.Verify, "", desk.None{})
+	v, err := do(ctx, w.At, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || !v.OK || len(v.Accounts) != 1 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	running, err := do(ctx, w.At, desk.GetDigests, "", desk.None{})
+	running, err := digestsOf(ctx, w.At)
 	if err != nil || len(running) != 1 || running[0].Account != streamedAccount {
 		t.Fatalf("digest: %+v, %v", running, err)
 	}
 	for name, refused := range map[string]func() error{
-		"pause":  func() error { _, err := do(ctx, w.At, desk.Pause, streamedAccount, desk.None{}); return err },
-		"resume": func() error { _, err := do(ctx, w.At, desk.Resume, streamedAccount, desk.None{}); return err },
+		"pause":  func() error { _, err := do(ctx, w.At, desk.Pause, streamedAccount, desk.SwitchRequest{}); return err },
+		"resume": func() error { _, err := do(ctx, w.At, desk.Resume, streamedAccount, desk.SwitchRequest{}); return err },
 		"undo": func() error {
 			_, err := do(ctx, w.At, desk.UndoMarks, streamedAccount, desk.UndoMarksRequest{})
 			return err
@@ -194,11 +194,11 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	stored, err := do(ctx, o, desk.GetDigests, "", desk.None{})
+	stored, err := digestsOf(ctx, o)
 	if err != nil || len(stored) != 1 || stored[0] != running[0] {
 		t.Errorf("stored digest %+v, %v; while it ran %+v", stored, err, running)
 	}
-	if v, err := do(ctx, o, desk.Verify, "", desk.None{}); err != nil || !v.OK || len(v.Accounts) != 1 {
+	if v, err := do(ctx, o, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK || len(v.Accounts) != 1 {
 		t.Errorf("verify of the store: %+v, %v", v, err)
 	}
 	if s, err := do(ctx, o, desk.GetStatus, "", desk.None{}); err != nil || s.Stream == nil || s.Stream.Accounts != 1 || len(s.Accounts) != 1 {
@@ -287,7 +287,7 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 			t.Errorf("after reload %d: %+v", n, a)
 		}
 	}
-	if v, err := do(t.Context(), w.At, desk.Verify, "", desk.None{}); err != nil || !v.OK {
+	if v, err := do(t.Context(), w.At, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
 		t.Errorf("the journal gives another state: %+v, %v", v, err)
 	}
 }

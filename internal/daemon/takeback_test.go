@@ -47,7 +47,7 @@ func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
 	if after := model(); after != before {
 		t.Errorf("the model is %s, want %s", after, before)
 	}
-	if v := must(t, d, desk.Verify, desk.None{}); !v.OK {
+	if v := must(t, d, desk.Verify, desk.VerifyRequest{}); !v.OK {
 		t.Errorf("a replay gives another account: %+v", v)
 	}
 	stop()

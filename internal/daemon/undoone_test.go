@@ -108,7 +108,7 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	if _, err := do(ctx, d, desk.UndoMarks, "", desk.UndoMarksRequest{Message: "0123456789"}); !errors.Is(err, desk.ErrNoMessage) {
 		t.Errorf("a message that is not known: %v", err)
 	}
-	if v, err := do(ctx, d, desk.Verify, "", desk.None{}); err != nil || !v.OK {
+	if v, err := do(ctx, d, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 }

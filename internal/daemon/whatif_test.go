@@ -34,7 +34,7 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 	dir := t.TempDir()
 	d, stop, status := live(t, dir)
 	faces(t, dir, d, stop, func(name string, b answerer) {
-		before := must(t, b, desk.GetDigests, desk.None{})
+		before := must(t, b, desk.Verify, desk.VerifyRequest{}).Digests()
 		got := replayed(t, b, "", whatif.Settings{Learner: "perceptron"})
 		all := must(t, b, desk.GetMessages, desk.MessagesRequest{Most: 200})
 		a := got.Today
@@ -59,7 +59,7 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 				t.Errorf("%s: %+v, explained as %+v", name, diff, m)
 			}
 		}
-		if after := must(t, b, desk.GetDigests, desk.None{}); after[0] != before[0] {
+		if after := must(t, b, desk.Verify, desk.VerifyRequest{}).Digests(); after[0] != before[0] {
 			t.Errorf("%s: the account was %+v, is %+v", name, before[0], after[0])
 		}
 		if _, err := do(t.Context(), b, desk.GetWhatIf, "", desk.WhatIfQuery{ID: "nonsense"}); !errors.Is(err, desk.ErrNoWhatIf) {

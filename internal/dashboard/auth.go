@@ -35,7 +35,7 @@ const (
 	queueing = 16
 )
 
-// hashParams are how `hinged password` hashes: the second choice of RFC 9106, section 4,
+// hashParams are how `hinged init --user` hashes: the second choice of RFC 9106, section 4,
 // for where memory is scarce.
 var hashParams = argon2id.Params{Memory: 64 << 10, Iterations: 3, Parallelism: 4, SaltLength: 16, KeyLength: 32}
 
@@ -95,7 +95,7 @@ func (u *User) check() error {
 
 // CheckHash says what is wrong with the hash of a password.
 func CheckHash(hash string) error {
-	const want = "`hinged password` prints one"
+	const want = "`hinged init --user` prints one"
 	p, _, key, err := argon2id.DecodeHash(hash)
 	switch {
 	case err != nil:

@@ -17,7 +17,7 @@ func TestFoldersSayWhenTheyWereLookedAt(t *testing.T) {
 	if got, want := folders(), "INBOX inbox 1 listening Sent sent 0 06:59"; !strings.Contains(got, want) {
 		t.Errorf("the folders are %q, want %q", got, want)
 	}
-	if _, err := desk.Pause.Do(t.Context(), h.daemon, "nora", desk.None{}); err != nil {
+	if _, err := desk.Pause.Do(t.Context(), h.daemon, "nora", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := folders(), "INBOX inbox 1 paused Sent sent 0 paused"; !strings.Contains(got, want) {

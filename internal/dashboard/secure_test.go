@@ -422,7 +422,7 @@ func TestListenRefusesWhatIsNotSafe(t *testing.T) {
 		"every network by IPv6":          {Options{Listen: "[::]:0"}, "add a [[dashboard.user]]"},
 		"no host":                        {Options{Listen: ":0"}, "add a [[dashboard.user]]"},
 		"a proxy, nobody signs in":       {Options{Listen: "127.0.0.1:0", PublicURL: "https://x.org"}, "add a [[dashboard.user]]"},
-		"a password as its hash":         {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "hunter2hunter2"}}}, "user ann: the password's hash is none of argon2id; `hinged password` prints one"},
+		"a password as its hash":         {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "hunter2hunter2"}}}, "user ann: the password's hash is none of argon2id; `hinged init --user` prints one"},
 		"a hash without work":            {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"}}}, "too easy to guess"},
 		"a hash without threads":         {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "$argon2id$v=19$m=8192,t=1,p=0$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"}}}, "can't be computed (p=0"},
 		"a hash without passes":          {Options{Listen: "127.0.0.1:0", Users: []User{{Name: "ann", PasswordHash: "$argon2id$v=19$m=8192,t=0,p=1$c2FsdHNhbHRzYWx0c2FsdA$bm8gcGFzc3dvcmQgaGFzaGVzIHRvIHRoaXMgdGV4dCE"}}}, "too easy to guess"},

@@ -11,7 +11,7 @@ import (
 // User may sign in.
 type User struct {
 	Name string
-	// PasswordHash is a PHC string of argon2id, as `hinged password` prints it; "": the user
+	// PasswordHash is a PHC string of argon2id, as `hinged init --user` prints it; "": the user
 	// has only a token.
 	PasswordHash string
 	// Token lets programs use the API and read the metrics; "": none.

@@ -12,7 +12,7 @@ import (
 	"github.com/hinged/hinged/ingest/kafka"
 )
 
-// Listing is what `hinged dead-letters` prints.
+// Listing is what `hinged kafka dead-letters` prints.
 type Listing struct {
 	// Topic is the topic of dead letters.
 	Topic string `json:"topic"`

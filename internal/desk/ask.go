@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -19,7 +18,10 @@ import (
 )
 
 // Ask finds the messages whose labels would teach most.
-var Ask = ofAccount("ask", http.MethodPost, ask)
+var Ask = offer(Verb[AskRequest, Questions]{
+	Name: "ask", do: ofAccount(ask),
+	API: &API{Summary: "The messages whose labels would teach most", Reads: true},
+})
 
 // AskRequest says which questions are wanted.
 type AskRequest struct {
@@ -29,7 +31,7 @@ type AskRequest struct {
 	Teach bool `json:"teach,omitempty"`
 }
 
-// Questions is what `hinged ask` prints.
+// Questions is what `hinged learn` prints where no message is named.
 type Questions struct {
 	Account   string     `json:"account"`       // Account is the account that the messages belong to.
 	Since     time.Time  `json:"since"`         // Since is the earliest arrival of a message that may be asked about.
@@ -79,7 +81,7 @@ func (s *AccountStatus) Invitation() string {
 		return ""
 	}
 	n := [...]string{"a question", "2 questions", "3 questions"}[min(s.Questions, MostInvited)-1]
-	return fmt.Sprintf("hinged marks nothing yet. Answer %s: hinged ask --account %s", n, s.Account)
+	return fmt.Sprintf("hinged marks nothing yet. Answer %s: hinged learn --account %s", n, s.Account)
 }
 
 // askAtOnce is how many messages are scored in one turn of the account's writer.

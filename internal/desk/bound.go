@@ -4,14 +4,18 @@ package desk
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/hinged/hinged/internal/ceiling"
 )
 
 // GetBound compares the mistakes of an account's lesson log with their ceiling. The
 // search is outside of Look: it takes its time.
-var GetBound = ofAccount("bound", http.MethodGet, func(ctx context.Context, a Account, _ None) (b ceiling.Bound, err error) {
+var GetBound = offer(Verb[None, ceiling.Bound]{
+	Name: "bound", do: ofAccount(getBound),
+	API: &API{Summary: "Mistakes compared with the ceiling that theory certifies", Reads: true, Figures: true},
+})
+
+func getBound(ctx context.Context, a Account, _ None) (b ceiling.Bound, err error) {
 	var past Past
 	var now ceiling.State
 	var kept *ceiling.Kept
@@ -23,4 +27,4 @@ var GetBound = ofAccount("bound", http.MethodGet, func(ctx context.Context, a Ac
 		return b, err
 	}
 	return kept.Find(ctx, past.Store, past.Account, now)
-})
+}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net/http"
 	"strings"
 
 	"github.com/hinged/hinged/featurize"
@@ -17,7 +16,10 @@ import (
 )
 
 // Classify decides a message as if it had just arrived.
-var Classify = ofAccount("classify", http.MethodPost, classify)
+var Classify = offer(Verb[ClassifyRequest, Classification]{
+	Name: "classify", do: ofAccount(classify),
+	API: &API{Summary: "Decide about a message as if it had just arrived"},
+})
 
 // ClassifyRequest is a raw message.
 type ClassifyRequest struct {

@@ -5,17 +5,15 @@ package desk
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 )
 
 // OpenDashboard asks for a link that opens the dashboard. Anyone who may use the control
 // socket may do with every account what they like, so they get in without a password. It
 // is no public verb: a token for the HTTP API must not become a session.
-var OpenDashboard = Verb[None, DashboardLink]{
-	"dashboard", http.MethodPost,
-	func(ctx context.Context, h Host, _ string, _ None) (DashboardLink, error) { return h.Dashboard(ctx) },
-}
+var OpenDashboard = offer(Verb[None, DashboardLink]{
+	Name: "dashboard", do: func(ctx context.Context, h Host, _ string, _ None) (DashboardLink, error) { return h.Dashboard(ctx) },
+})
 
 // DashboardLink is what `hinged dashboard` prints, also with --json.
 type DashboardLink struct {

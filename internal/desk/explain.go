@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -21,7 +20,10 @@ import (
 
 // Explain takes apart the score of a message. One that is given by its content need
 // not be known.
-var Explain = ofAccount("explain", http.MethodPost, explain)
+var Explain = offer(Verb[ExplainRequest, Explanation]{
+	Name: "explain", do: ofAccount(explain),
+	API: &API{Summary: "Take apart the score of a message", Whole: true},
+})
 
 // ExplainRequest says which message to explain.
 type ExplainRequest struct {

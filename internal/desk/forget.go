@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	netmail "net/mail"
 	"strings"
 	"time"
@@ -21,17 +21,75 @@ import (
 
 // Forget takes a message, a sender or a time out of what the account remembers, and
 // out of the store's file. ErrTooEarly as Unlearn.
-var Forget = Verb[ForgetRequest, ForgottenMail]{"forget", http.MethodPost, forget}
+var Forget = offer(Verb[ForgetRequest, ForgottenMail]{
+	Name: "forget", Slow: true,
+	Help: &Help{
+		Group: ToCorrect,
+		Use:   "forget --message MESSAGE | --sender ADDRESS | --before TIME",
+		Short: "Forget a message, a sender, or everything before a time",
+		Long: `Forget a message, all messages of a sender, or all that arrived before a time:
+what hinged learnt from them, their words, their part in the counts of senders
+and threads, and their entries in the ledger. hinged then learns the other
+lessons again without them, and rewrites the store's file. This can't be undone.
+
+Nothing changes on the server: the message and its mark stay. To remove the
+mark, use ` + "`hinged undo --marks`" + ` first. hinged doesn't read a message again that
+is still there, unless you move or copy it; then it counts as new mail.
+
+The backups that hinged made by itself ([backups] in the configuration) are
+replaced by a new one. Other backups and exports still contain what you forget.
+Messages of other people that name a forgotten address stay, too. If you removed a message's mark,
+or if it has a mark of hinged's, hinged keeps a hash of it, so that it never
+marks it again.
+
+MESSAGE is a Message-ID, the key of a message or its first 8 digits or more, or
+a file with the message.`,
+		Example: `  $ hinged forget --sender newsletter@example.org
+  me: 42 messages would be forgotten, and 31 lessons (2 important, 29 ordinary)
+  Forget that for good? [y/N] y
+
+  me: 42 messages forgotten, and 31 lessons (2 important, 29 ordinary)
+    3 backups of hinged's own had it; a new one takes their place
+    nothing of it is in the store any more; other backups and exports still have it`,
+		Question: "Forget that for good?",
+	},
+	Text: printForgotten,
+	Problem: func(m ForgottenMail) error {
+		if m.Why == "" || m.Sent {
+			return nil
+		}
+		return errors.New("free pages of the store's file may still have it; `hinged verify --compact` clears them")
+	},
+	do: forget,
+})
 
 // ForgetRequest says what is to be forgotten: one of a message, a sender and a time.
 type ForgetRequest struct {
 	// Message is a Message-ID, the hexadecimal key of a message or the beginning of
 	// one, at least 8 digits.
-	Message string     `json:"message,omitempty"`
-	Sender  string     `json:"sender,omitempty"`  // Sender is an address.
-	Before  *time.Time `json:"before,omitempty"`  // Before: everything from before it.
-	DryRun  bool       `json:"dry_run,omitempty"` // DryRun: only say what would be forgotten.
+	Message string     `json:"message,omitempty" flag:"message" usage:"forget one MESSAGE" file:"key"`
+	Sender  string     `json:"sender,omitempty" flag:"sender" usage:"forget everything from an ADDRESS"`                                         // Sender is an address.
+	Before  *time.Time `json:"before,omitempty" flag:"before" usage:"forget what arrived before a TIME: 365d, 2026-03-01, 2026-03-01T09:00:00Z"` // Before: everything from before it.
+	DryRun  bool       `json:"dry_run,omitempty" flag:"dry-run" usage:"say what would be forgotten, and change nothing"`                         // DryRun: only say what would be forgotten.
+	Yes     bool       `json:"-" flag:"yes,y" usage:"don't ask"`
 }
+
+// Wrong returns a mistake in the request.
+func (q ForgetRequest) Wrong() error {
+	named := 0
+	for _, is := range []bool{q.Message != "", q.Sender != "", q.Before != nil} {
+		if is {
+			named++
+		}
+	}
+	if named != 1 {
+		return ErrForget
+	}
+	return nil
+}
+
+// Nothing reports whether nothing would be forgotten.
+func (m ForgottenMail) Nothing() bool { return m.Messages+m.Lessons+m.Marks+m.Senders == 0 }
 
 // ForgottenMail is what `hinged forget` did or, with --dry-run, would do.
 type ForgottenMail struct {
@@ -148,14 +206,17 @@ func (m *ForgottenMail) forgetBackups(ctx context.Context, b Backups, replace bo
 // event finds what q names.
 func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*past.ForgetRequested, error) {
 	e := &past.ForgetRequested{At: d.Now()}
+	if err := q.Wrong(); err != nil {
+		return nil, err
+	}
 	switch {
-	case q.Message != "" && q.Sender == "" && q.Before == nil:
+	case q.Message != "":
 		k, err := findMessage(d.Filter, q.Message)
 		if err != nil {
 			return nil, err
 		}
 		e.Key, out.Message = k, hexKey(k)
-	case q.Message == "" && q.Sender != "" && q.Before == nil:
+	case q.Sender != "":
 		address, err := bareAddress(q.Sender)
 		if err != nil {
 			return nil, err
@@ -164,10 +225,8 @@ func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*past.ForgetRequested
 			return nil, fmt.Errorf("%w: %s is the owner's own address", ErrForget, address)
 		}
 		e.Sender, out.Sender = filter.SenderOf(address), address
-	case q.Message == "" && q.Sender == "" && q.Before != nil:
-		e.Before, out.Before = store.MomentOf(*q.Before), q.Before
 	default:
-		return nil, ErrForget
+		e.Before, out.Before = store.MomentOf(*q.Before), q.Before
 	}
 	return e, nil
 }
@@ -179,4 +238,39 @@ func bareAddress(s string) (string, error) {
 		return "", fmt.Errorf("%w: %q is not an address", ErrForget, s)
 	}
 	return strings.ToLower(a.Address), nil
+}
+
+func printForgotten(w io.Writer, f ForgottenMail) (err error) {
+	say := lines(w, &err)
+	verb := "forgotten"
+	if f.DryRun {
+		verb = "would be forgotten"
+	}
+	if f.Sent {
+		verb = "will be forgotten when its turn comes in the input topic of Kafka"
+	}
+	say("%s: %s %s, and %s%s", f.Account, Count(f.Messages, "message"), verb, Count(f.Lessons, "lesson"), kinds(f.Important, f.Ordinary))
+	if f.Marks > 0 {
+		say("  %s of the ledger; the %s on the server %s", plural(f.Marks, "1 entry", fmt.Sprintf("%d entries", f.Marks)),
+			plural(f.Marks, "mark", "marks"), plural(f.Marks, "stays", "stay"))
+	}
+	if f.Backups > 0 {
+		say("  %s of hinged's own had it; a new one takes their place", Count(f.Backups, "backup"))
+	}
+	if f.BackupProblem != "" {
+		say("  the backups that hinged made could not be replaced: %s", f.BackupProblem)
+	}
+	switch {
+	case f.DryRun:
+	case f.Sent:
+		say("  its records in the input topic stay as long as Kafka keeps them; backups and exports still have it")
+	case f.Scrubbed:
+		say("  nothing of it is in the store any more; other backups and exports still have it")
+	default:
+		say("  nothing of it can be read from the store any more, but free pages of its file may still have it: %s", f.Why)
+	}
+	for _, name := range f.Copies {
+		say("  %s still has it, if hinged knew it then", name)
+	}
+	return err
 }

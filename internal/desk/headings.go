@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
@@ -17,7 +16,7 @@ import (
 
 // GetHeadings reads the subjects and the senders' names of messages from the mail server.
 // hinged doesn't store them.
-var GetHeadings = ofAccount("headings", http.MethodPost, getHeadings)
+var GetHeadings = offer(Verb[HeadingsRequest, Headings]{Name: "headings", do: ofAccount(getHeadings)})
 
 // Limits of GetHeadings.
 const (

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/kafka"
@@ -17,7 +16,10 @@ import (
 
 // Label gives messages a label, in order. What is wrong with one of them is said in
 // its Lesson and stops none of the others. ErrPaused: the account learns nothing now.
-var Label = ofAccount("label", http.MethodPost, label)
+var Label = offer(Verb[LabelRequest, Lessons]{
+	Name: "label", do: ofAccount(label),
+	API: &API{Summary: "Give feedback: say of messages that they are important or ordinary", Whole: true},
+})
 
 // LabelRequest is a label for some messages.
 type LabelRequest struct {
@@ -253,4 +255,41 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		l.Before = l.After
 	}
 	return l, nil
+}
+
+// Words say what one message taught.
+func (l Lesson) Words(label string) string {
+	if others := OthersWords(l.Message, l.Others); others != "" {
+		l.Name += " (" + others + ")"
+	}
+	mark, again := "", "; nothing changed"
+	if l.MarkChanged {
+		mark = "; " + l.MarkWords()
+		again = mark
+	}
+	switch l.Result {
+	case LessonLearnt:
+		return fmt.Sprintf("%s: learnt as %s, score %+.3f → %+.3f%s", l.Name, label, l.Before, l.After, mark)
+	case LessonKnown:
+		return fmt.Sprintf("%s: learnt as %s before%s, score %+.3f", l.Name, label, again, l.After)
+	case LessonSent:
+		return fmt.Sprintf("%s: handed to the input topic, to be learnt as %s in its turn", l.Name, label)
+	default:
+		return fmt.Sprintf("%s: not learnt: %s", l.Name, l.Why)
+	}
+}
+
+// Words sum up what several messages taught.
+func (l *Lessons) Words() string {
+	s := fmt.Sprintf("%d messages: %d learnt as %s", len(l.Lessons), l.Learnt, l.Label)
+	if l.Sent > 0 {
+		s += fmt.Sprintf(", %d handed to the input topic", l.Sent)
+	}
+	if l.Known > 0 {
+		s += fmt.Sprintf(", %d learnt before", l.Known)
+	}
+	if l.Refused > 0 {
+		s += fmt.Sprintf(", %d not learnt", l.Refused)
+	}
+	return s
 }

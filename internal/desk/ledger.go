@@ -4,11 +4,14 @@ package desk
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/hinged/hinged/internal/filter"
@@ -17,17 +20,52 @@ import (
 )
 
 // GetLedger shows marks that were set or meant to be set, and refusals.
-var GetLedger = see("ledger", (*Desk).ledger)
+var GetLedger = offer(Verb[LedgerRequest, Ledger]{
+	Name: "ledger",
+	API:  &API{Summary: "Marks that were set or intended, and refusals", Reads: true},
+	Help: &Help{
+		Group: ToSee,
+		Use:   "ledger [MESSAGE]",
+		Short: "List every mark that was set, and who marked a message",
+		Long: `List every mark that hinged set or tried to set, and every mark that you
+removed, newest first. A mark is in one of these states:
+
+  intended   decided, but not yet confirmed by the server
+  confirmed  seen on the server
+  refused    removed by you; hinged never marks this message again
+  abandoned  not possible to set, or somebody else had set it first
+  undoing    to be taken back, but not yet confirmed by the server
+  undone     taken back by hinged because you asked for it
+  gone       a copy (mark_copy) that you deleted or moved; hinged makes no other
+  sending, sent, unsent
+             of a letter of hinged's ([account.digest]): not yet seen on the
+             server, there, or given up
+
+With MESSAGE, say who marked that message. MESSAGE is a Message-ID, the key of a
+message or its first 8 digits or more, or a file with it ("-" is standard
+input).`,
+		Example: `  $ hinged ledger --since 7d --state refused
+  TIME              STATE    MARK        MAILBOX  UID   SCORE   THRESHOLD  MESSAGE
+  2026-03-02 09:14  refused  $Important  INBOX    1204  +1.274  +0.801     0f3b8c1de2a4
+  $ hinged ledger 'abc123@example.org'
+  hinged did not mark it: ordinary, score -0.212, threshold +0.801.`,
+	},
+	Text: printLedger,
+	do: ofAccount(func(ctx context.Context, a Account, q LedgerRequest) (out Ledger, err error) {
+		err = a.Look(ctx, func(d *Desk) error { out, err = d.ledger(q); return err })
+		return out, err
+	}),
+})
 
 // LedgerRequest says which entries of the ledger to show. The zero value means all.
 type LedgerRequest struct {
 	// Message is a Message-ID, or the hexadecimal key of a message or the beginning
 	// of one, at least 8 digits.
-	Message string     `json:"message,omitempty" jsonschema:"maxLength=1000"`
-	Since   *time.Time `json:"since,omitempty"` // Since leaves out what was last touched before.
+	Message string     `json:"message,omitempty" jsonschema:"maxLength=1000" arg:"MESSAGE" file:"key"`
+	Since   *time.Time `json:"since,omitempty" flag:"since" usage:"only what happened since a TIME: 7d, 2026-03-01, 2026-03-01T09:00:00Z"` // Since leaves out what was last touched before.
 	// State leaves out entries in another state.
-	State string `json:"state,omitempty" jsonschema:"enum=intended,enum=confirmed,enum=refused,enum=abandoned,enum=undoing,enum=undone,enum=gone,enum=sending,enum=sent,enum=unsent"`
-	Most  int    `json:"most,omitempty" jsonschema:"minimum=0,maximum=1000000"` // so many, the newest; 0: all
+	State string `json:"state,omitempty" flag:"state" usage:"only marks in this STATE, one of those above" jsonschema:"enum=intended,enum=confirmed,enum=refused,enum=abandoned,enum=undoing,enum=undone,enum=gone,enum=sending,enum=sent,enum=unsent"`
+	Most  int    `json:"most,omitempty" flag:"number,n,20" usage:"how many to show, the newest; 0: all" jsonschema:"minimum=0,maximum=1000000"` // so many, the newest; 0: all
 }
 
 // LedgerStates are the states of an entry, in the order in which a mark comes
@@ -306,4 +344,53 @@ func ledgerTime(t *time.Time) string {
 		return "an unknown day"
 	}
 	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// markName is what an entry set: a keyword, or a copy in a folder.
+func markName(e LedgerEntry) string {
+	if e.Copy != "" {
+		return "copy in " + e.Copy
+	}
+	return e.Keyword
+}
+
+func printLedger(w io.Writer, l Ledger) error {
+	if others := OthersWords(l.Message, l.Others); others != "" {
+		fmt.Fprintln(w, others)
+	}
+	if l.Verdict != "" {
+		fmt.Fprintln(w, l.Verdict)
+		if len(l.Entries) > 0 {
+			fmt.Fprintln(w)
+		}
+	} else if len(l.Entries) == 0 {
+		fmt.Fprintln(w, "No matching marks.")
+	}
+	if len(l.Entries) > 0 {
+		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(t, "TIME\tSTATE\tMARK\tMAILBOX\tUID\tSCORE\tTHRESHOLD\tMESSAGE")
+		for _, e := range l.Entries {
+			at, key := "-", "-"
+			if e.Settled != nil {
+				at = e.Settled.UTC().Format("2006-01-02 15:04")
+			} else if e.Intended != nil {
+				at = e.Intended.UTC().Format("2006-01-02 15:04")
+			}
+			if e.Message != "" {
+				key = e.Message[:12]
+			}
+			if !e.Ours {
+				fmt.Fprintf(t, "%s\t%s\tnot ours\t-\t-\t-\t-\t%s\n", at, e.State, key)
+				continue
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%+.3f\t%+.3f\t%s\n", at, e.State, markName(e), e.Mailbox, e.UID, e.Score, e.Threshold, key)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if l.Older > 0 {
+		fmt.Fprintf(w, "and %d older; -n 0 shows all\n", l.Older)
+	}
+	return nil
 }

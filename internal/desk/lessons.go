@@ -5,7 +5,6 @@ package desk
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -18,7 +17,10 @@ import (
 )
 
 // GetLessons lists what was learnt last.
-var GetLessons = ofAccount("lessons", http.MethodPost, getLessons)
+var GetLessons = offer(Verb[LessonsRequest, LessonList]{
+	Name: "lessons", do: ofAccount(getLessons),
+	API: &API{Summary: "What was learnt last", Reads: true},
+})
 
 // LessonsRequest says which lessons to list. The zero value means the newest 20.
 type LessonsRequest struct {

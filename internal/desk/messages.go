@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +22,10 @@ import (
 )
 
 // GetMessages lists decided messages, the newest first.
-var GetMessages = ofAccount("messages", http.MethodPost, getMessages)
+var GetMessages = offer(Verb[MessagesRequest, Messages]{
+	Name: "messages", do: ofAccount(getMessages),
+	API: &API{Summary: "Recent decisions, with filters and search", Reads: true},
+})
 
 // MessagesRequest says which of the decided messages to list. The zero value means the
 // newest.

@@ -5,7 +5,6 @@ package desk
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -18,10 +17,16 @@ import (
 )
 
 // GetStatus says how every account is doing.
-var GetStatus = looking("status", func(ctx context.Context, h Host) (Status, error) { return h.Status(ctx) })
+var GetStatus = offer(Verb[None, Status]{
+	Name: "status", do: func(ctx context.Context, h Host, _ string, _ None) (Status, error) { return h.Status(ctx) },
+	API: &API{Summary: "How every account is doing that you may use", Reads: true, Figures: true, All: true},
+})
 
 // GetAccount says how one account is doing.
-var GetAccount = ofAccount("account", http.MethodGet, func(ctx context.Context, a Account, _ None) (AccountStatus, error) { return a.Status(ctx) })
+var GetAccount = offer(Verb[None, AccountStatus]{
+	Name: "account", do: ofAccount(func(ctx context.Context, a Account, _ None) (AccountStatus, error) { return a.Status(ctx) }),
+	API: &API{Summary: "How one account is doing", Reads: true, Figures: true},
+})
 
 // Status is what `hinged status` prints, also with --json.
 type Status struct {

@@ -4,7 +4,6 @@ package desk
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/hinged/hinged/internal/ceiling"
@@ -14,7 +13,10 @@ import (
 
 // GetTrend shows how an account has been doing over time. The lessons are read outside
 // of Look: that takes its time.
-var GetTrend = ofAccount("trend", http.MethodPost, getTrend)
+var GetTrend = offer(Verb[TrendRequest, Trend]{
+	Name: "trend", do: ofAccount(getTrend),
+	API: &API{Summary: "Mistakes, loss, decisions and marks over time", Reads: true, Figures: true},
+})
 
 // TrendRequest says about which days.
 type TrendRequest struct {

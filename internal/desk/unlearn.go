@@ -4,7 +4,7 @@ package desk
 
 import (
 	"context"
-	"net/http"
+	"io"
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
@@ -15,7 +15,7 @@ import (
 
 // Unlearn takes what is learnt back to what it was at a time. ErrTooEarly: the lessons
 // do not reach back so far.
-var Unlearn = ofAccount("unlearn", http.MethodPost, unlearn)
+var Unlearn = offer(Verb[UnlearnRequest, UnlearntLessons]{Name: "unlearn", Text: printUnlearned, do: ofAccount(unlearn)})
 
 // UnlearnRequest says which lessons are to be taken back.
 type UnlearnRequest struct {
@@ -57,7 +57,7 @@ func (d *Desk) unlearn(ctx context.Context, to time.Time, dry bool) (UnlearntLes
 	out := UnlearntLessons{Account: d.Account, To: to}
 	r, err := d.rewrite(ctx, &past.UnlearnRequested{At: d.Now(), Since: store.MomentOf(to)}, dry)
 	if err != nil {
-		return out, tooEarly(err, "--to %s is the earliest")
+		return out, tooEarly(err, "--learning %s is the earliest")
 	}
 	out.Lessons, out.Important, out.Ordinary = r.Lessons, r.Important, r.Lessons-r.Important
 	out.Pending, out.First, out.Last = r.Pending, TimeOf(r.First), TimeOf(r.Last)
@@ -67,4 +67,29 @@ func (d *Desk) unlearn(ctx context.Context, to time.Time, dry bool) (UnlearntLes
 	}
 	out.Marking = words.Marking(d.Filter)
 	return out, nil
+}
+
+// Nothing reports whether nothing would be taken back.
+func (u UnlearntLessons) Nothing() bool { return u.Lessons+u.Pending == 0 }
+
+func printUnlearned(w io.Writer, u UnlearntLessons) (err error) {
+	say := lines(w, &err)
+	verb, stay := "taken back", "stay"
+	if u.DryRun {
+		verb, stay = "would be taken back", "would stay"
+	}
+	if u.Sent {
+		verb, stay = "will be taken back when their turn comes in the input topic of Kafka", "will stay"
+	}
+	say("%s: %s %s%s; %d %s", u.Account, Count(u.Lessons, "lesson"), verb, kinds(u.Important, u.Ordinary), u.Left, stay)
+	if u.First != nil && u.Last != nil {
+		say("  learnt from %s to %s", u.First.Local().Format(time.DateTime), u.Last.Local().Format(time.DateTime))
+	}
+	if u.Pending > 0 {
+		say("  %s not learnt yet, dropped as well", Count(u.Pending, "label"))
+	}
+	if !u.DryRun {
+		say("  marks: %s", u.Marking)
+	}
+	return err
 }

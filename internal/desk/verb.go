@@ -5,22 +5,106 @@ package desk
 import (
 	"context"
 	"io"
-	"net/http"
+	"reflect"
 )
 
-// Verb is one thing that can be asked. It is the only definition of it: server,
-// client and command line are made from it.
+// Verb is one thing that can be asked, with everything that is made of it: its path on the
+// socket and in the HTTP API, its command line with help, manual and completion, and the
+// schemas of what goes in and out.
+//
+// Fields of the request with a tag `flag:"name"`, `flag:"name,n"` or `flag:"name,n,default"`
+// are flags of the command line, where `usage` says what they are for and names their value
+// in capitals. The field with a tag `arg` takes the arguments.
 type Verb[Q, A any] struct {
-	Name   string // the last part of its path on the socket
-	Method string // GET if it changes nothing and its request is None, else POST
+	Name string // the last part of its path
+	API  *API   // nil: it is not in the HTTP API
+	// Slow: it may take minutes, so it is broken off when the daemon is about to stop.
+	Slow bool
+	Help *Help // nil: the command line does not have it in this form
+	// Text shows the answer on the command line. Problem returns what is wrong with an answer
+	// that was shown: the exit code is 1 then. nil: nothing is. If it returns ErrSaid, the
+	// answer says so itself.
+	Text    func(w io.Writer, a A) error
+	Problem func(a A) error
 
 	do func(ctx context.Context, h Host, account string, q Q) (A, error)
 }
+
+// API says how the HTTP API has a verb.
+type API struct {
+	Summary string // what it does, in a few words
+	Reads   bool   // the request is in the query, and nothing is changed
+	// Whole: the body may have whole messages in it.
+	Whole bool
+	// Figures: it has no words of the mail, so whoever runs the daemon may ask for any
+	// account. All: it is about all accounts, not about one.
+	Figures, All bool
+}
+
+// Help is what the command line says of a verb.
+type Help struct {
+	Group   Group
+	Use     string // its name and its arguments
+	Short   string // one line without a full stop
+	Long    string
+	Example string // a session
+	// All: it is about all accounts, so there is no --account.
+	All bool
+	// Question is asked after a look at what would be done: the request has the fields DryRun
+	// and Yes. "": nothing is asked.
+	Question string
+}
+
+// Group is what a verb of the command line is for.
+type Group string
+
+// Groups of verbs, in the order of the help.
+const (
+	ToBegin   Group = "To begin"
+	ToSee     Group = "To see"
+	ToCorrect Group = "To correct and stop"
+	ToFilter  Group = "To filter mail elsewhere"
+	ToKeep    Group = "To look after the state"
+	About     Group = "About the program"
+)
 
 // Do carries the verb out. account is "" for the only one, and for verbs that are
 // about all accounts.
 func (v Verb[Q, A]) Do(ctx context.Context, h Host, account string, q Q) (A, error) {
 	return v.do(ctx, h, account, q)
+}
+
+// Offer is a Verb whose types are not known at compile time. Requests are pointers.
+type Offer struct {
+	Name            string
+	API             *API
+	Slow            bool
+	Help            *Help
+	Request, Answer reflect.Type
+	Do              func(ctx context.Context, h Host, account string, request any) (any, error)
+	Text            func(w io.Writer, answer any) error
+	Problem         func(answer any) error
+}
+
+var offers []Offer
+
+// Offers are all verbs, in the order of their files.
+func Offers() []Offer { return offers }
+
+// offer adds a verb to those that server, API and command line have.
+func offer[Q, A any](v Verb[Q, A]) Verb[Q, A] {
+	o := Offer{
+		Name: v.Name, API: v.API, Slow: v.Slow, Help: v.Help, Request: reflect.TypeFor[Q](), Answer: reflect.TypeFor[A](),
+		Do: func(ctx context.Context, h Host, account string, q any) (any, error) {
+			return v.do(ctx, h, account, *q.(*Q))
+		},
+		Text: func(w io.Writer, a any) error { return v.Text(w, a.(A)) },
+	}
+	if v.Problem != nil {
+		o.Problem = func(a any) error { return v.Problem(a.(A)) }
+	}
+	offers = append(offers, o)
+	return v
 }
 
 // None is the request of a verb that asks for nothing in particular.
@@ -31,7 +115,7 @@ type Raw interface{ Raw() *[]byte }
 
 // Copy is a verb that answers with a file.
 type Copy struct {
-	Name string // as in Verb; the method is GET
+	Name string // as in Verb
 
 	do func(ctx context.Context, h Host, account string, w io.Writer) error
 }
@@ -41,26 +125,13 @@ func (c Copy) Do(ctx context.Context, h Host, account string, w io.Writer) error
 	return c.do(ctx, h, account, w)
 }
 
-// looking is a verb that changes nothing and asks for nothing in particular.
-func looking[A any](name string, do func(context.Context, Host) (A, error)) Verb[None, A] {
-	return Verb[None, A]{name, http.MethodGet, func(ctx context.Context, h Host, _ string, _ None) (A, error) { return do(ctx, h) }}
-}
-
-// ofAccount is a verb about one account.
-func ofAccount[Q, A any](name, method string, do func(context.Context, Account, Q) (A, error)) Verb[Q, A] {
-	return Verb[Q, A]{name, method, func(ctx context.Context, h Host, account string, q Q) (out A, err error) {
+// ofAccount does something with one account.
+func ofAccount[Q, A any](do func(context.Context, Account, Q) (A, error)) func(context.Context, Host, string, Q) (A, error) {
+	return func(ctx context.Context, h Host, account string, q Q) (out A, err error) {
 		a, err := h.Account(ctx, account)
 		if err != nil {
 			return out, err
 		}
 		return do(ctx, a, q)
-	}}
-}
-
-// see is a verb that only looks at one account, at nothing but the Desk.
-func see[Q, A any](name string, do func(*Desk, Q) (A, error)) Verb[Q, A] {
-	return ofAccount(name, http.MethodPost, func(ctx context.Context, a Account, q Q) (out A, err error) {
-		err = a.Look(ctx, func(d *Desk) error { out, err = do(d, q); return err })
-		return out, err
-	})
+	}
 }

@@ -4,7 +4,6 @@ package desk
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/hinged/hinged/internal/whatif"
 )
@@ -26,7 +25,7 @@ type WhatIfQuery struct {
 
 // StartWhatIf begins to replay what is kept of an account's past with other settings, and
 // returns at once. GetWhatIf then tells how far it is.
-var StartWhatIf = Verb[whatif.Settings, whatif.Run]{"whatif", http.MethodPost, func(ctx context.Context, h Host, account string, q whatif.Settings) (run whatif.Run, err error) {
+var StartWhatIf = offer(Verb[whatif.Settings, whatif.Run]{Name: "whatif", do: func(ctx context.Context, h Host, account string, q whatif.Settings) (run whatif.Run, err error) {
 	a, err := h.Account(ctx, account)
 	if err != nil {
 		return run, err
@@ -40,20 +39,20 @@ var StartWhatIf = Verb[whatif.Settings, whatif.Run]{"whatif", http.MethodPost, f
 		return run, err
 	}
 	return h.WhatIfs().Start(now, q)
-}}
+}})
 
 // GetWhatIf returns how far a what-if is, with the figures so far, or what came of it.
-var GetWhatIf = Verb[WhatIfQuery, whatif.Run]{"whatif-run", http.MethodPost, func(ctx context.Context, h Host, account string, q WhatIfQuery) (run whatif.Run, err error) {
+var GetWhatIf = offer(Verb[WhatIfQuery, whatif.Run]{Name: "whatif-run", do: func(ctx context.Context, h Host, account string, q WhatIfQuery) (run whatif.Run, err error) {
 	if _, err := h.Account(ctx, account); err != nil {
 		return run, err
 	}
 	return h.WhatIfs().Get(account, q.ID)
-}}
+}})
 
 // StopWhatIf ends a what-if. One that has ended stays as it is.
-var StopWhatIf = Verb[WhatIfQuery, whatif.Run]{"whatif-stop", http.MethodPost, func(ctx context.Context, h Host, account string, q WhatIfQuery) (run whatif.Run, err error) {
+var StopWhatIf = offer(Verb[WhatIfQuery, whatif.Run]{Name: "whatif-stop", do: func(ctx context.Context, h Host, account string, q WhatIfQuery) (run whatif.Run, err error) {
 	if _, err := h.Account(ctx, account); err != nil {
 		return run, err
 	}
 	return h.WhatIfs().Stop(ctx, account, q.ID)
-}}
+}})

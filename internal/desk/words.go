@@ -5,9 +5,11 @@ package desk
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"math"
-	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/naming"
@@ -16,7 +18,10 @@ import (
 )
 
 // GetWords shows weights.
-var GetWords = ofAccount("words", http.MethodPost, getWords)
+var GetWords = offer(Verb[WordsRequest, Words]{
+	Name: "words", Text: printWords, do: ofAccount(getWords),
+	API: &API{Summary: "The strongest weights, or those of given words", Reads: true},
+})
 
 // WordsRequest says which weights to show: those of all features that the words
 // could be behind or, without words, the strongest.
@@ -25,7 +30,7 @@ type WordsRequest struct {
 	Most  int      `json:"most" jsonschema:"default=20,minimum=1,maximum=100000"` // so many of each word, or each way
 }
 
-// Words is what `hinged words` prints.
+// Words is what `hinged explain --word` prints.
 type Words struct {
 	Account string `json:"account"` // Account is the account that the weights belong to.
 	Weights int    `json:"weights"` // Weights is the number of features with a weight.
@@ -157,4 +162,46 @@ func named(x model.Vector, names map[model.Index]string) []WordWeight {
 		out = append(out, w)
 	}
 	return out
+}
+
+func printWords(w io.Writer, all Words) error {
+	var b strings.Builder
+	list := func(features []WordWeight) {
+		for _, f := range features {
+			pinned := ""
+			if f.Rule != "" {
+				pinned = " (your rule: always " + f.Rule + ")"
+			}
+			fmt.Fprintf(&b, "  %+.3f  %s%s\n", f.Weight, f.Text, pinned)
+		}
+	}
+	for _, word := range all.Words {
+		fmt.Fprintln(&b, word.Word)
+		list(word.Features)
+		switch {
+		case len(word.Features) == 0:
+			fmt.Fprintln(&b, "  no weight: nothing that was learnt had it")
+		case word.More > 0:
+			fmt.Fprintf(&b, "  and %d weaker\n", word.More)
+		}
+	}
+	if len(all.Words) == 0 {
+		switch all.Supports {
+		case 0:
+			fmt.Fprintf(&b, "Of %d weights the strongest, towards important:\n", all.Weights)
+		default:
+			fmt.Fprintf(&b, "Of %d features of %d examples, what weighs most by itself towards important:\n", all.Weights, all.Supports)
+		}
+		list(all.Important)
+		fmt.Fprintln(&b, "Towards ordinary:")
+		list(all.Ordinary)
+		if len(all.Rules) > 0 {
+			fmt.Fprintln(&b, "Your rules, with what they weigh:")
+			for _, r := range all.Rules {
+				fmt.Fprintf(&b, "  %+.3f  always %s: %s\n", r.Weight, r.Label, r.Match)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -227,7 +227,7 @@ func TestBootstrapDryRunKeepsNothing(t *testing.T) {
 	}
 	tried := whole.DryRun
 	whole.DryRun = nil
-	if _, err := s.hinged("digest", "--config", s.config); err == nil {
+	if _, err := s.hinged("verify", "--config", s.config); err == nil {
 		t.Error("a dry run left a store behind")
 	}
 	if tried.Last != 200 || tried.WouldMark < 20 || len(tried.WouldMarked) != 5 {

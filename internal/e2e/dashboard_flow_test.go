@@ -315,7 +315,7 @@ func TestTheDashboardAtWork(t *testing.T) {
 	}
 }
 
-// replay has hinged replay the past with other settings.
+// replay has hinged kafka replay the past with other settings.
 func (v *visit) replay(b *testkit.Browser) {
 	testkit.Eval[string](b, "document.querySelector('select[name=threshold]').value = [...document.querySelectorAll('select[name=threshold] option')].at(-2).value")
 	b.Leave(func() { b.Click("form.wi button.primary") })

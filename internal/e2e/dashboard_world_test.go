@@ -238,7 +238,7 @@ func (h *household) live(away *testkit.Dovecot) {
 	}
 	h.set(start.AddDate(0, 0, weeks*7).Add(8*time.Hour + 30*time.Minute))
 	away.Stop()
-	if _, err := desk.Pause.Do(context.Background(), h.daemon, paused, desk.None{}); err != nil {
+	if _, err := desk.Pause.Do(context.Background(), h.daemon, paused, desk.SwitchRequest{}); err != nil {
 		h.t.Fatal(err)
 	}
 	h.until(cutOff, "its server gone", func(a desk.AccountStatus) bool { return !a.Connected && a.Problem != "" })

@@ -283,14 +283,25 @@ func pauseAfter(waited time.Duration) time.Duration {
 	return min(max(waited/8, 5*time.Millisecond), 100*time.Millisecond)
 }
 
-// digests asks the verb, which reads the store itself when no daemon runs.
+// digests asks the daemon, or verify where none runs.
 func (s *site) digests() string {
 	s.t.Helper()
-	out, err := s.hinged("digest", "--config", s.config, "--json")
-	if err != nil {
-		s.t.Fatalf("hinged digest: %v\n%s", err, out)
+	var all []desk.Digest
+	c, err := control.Dial(s.t.Context(), s.socket)
+	if errors.Is(err, control.ErrNotRunning) {
+		all, err = s.wantReplay("for the digests").Digests(), nil
+	} else if err == nil {
+		all, err = control.Ask(s.t.Context(), c, desk.GetDigests, "", desk.None{})
+		err = errors.Join(err, c.Close())
 	}
-	return strings.TrimSpace(out)
+	if err != nil {
+		s.t.Fatalf("digests: %v", err)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // pin logs what an account came to, for make pins: the flags of its messages, and the digest of

@@ -89,15 +89,15 @@ var prints = map[string]string{
 	"doveadm log errors":                            `\A\s*\z`,
 	`kcat -C -b kafka.example.org:9092 -t hinged.decisions -o beginning -c 1 -u | jq -r '[.account, .decision, .mark, .score, .message_id] | @tsv'`: `(?m)^ann@example.org\tunsure\t`,
 	"hinged learn --account kafka:ann@example.org --ordinary abc123@example.org":                                                                    `handed to the input topic`,
-	"hinged replay --into rebuilt.db": `(?m)^  kafka:ann@example.org: model`,
-	"hinged digest":                   `(?m)^kafka:ann@example.org model`,
+	"hinged kafka replay rebuilt.db": `(?m)^  kafka:ann@example.org: model`,
+	"hinged verify":                  `(?m)^kafka:ann@example.org: model`,
 	"doveadm search -u ann@example.org mailbox virtual/Important all": `(?m)^[0-9a-f]{32} \d+\s*$`,
 }
 
 // typed is what a reader types when a command asks.
 var typed = map[string][]answer{
 	"hinged init --server imap.example.org": {{"E-mail address: ", "me@example.org"}, {"(not shown): ", "PASSWORD"}, {"Where do you read your mail? ", "phone, Thunderbird"}, {"May it ask you by letter? [y/N] ", ""}},
-	"hinged undo --learning --to 2d":        {{"[y/N] ", "y"}},
+	"hinged undo --learning 2d":             {{"[y/N] ", "y"}},
 }
 
 // answer is what is typed once a command has asked.

@@ -132,15 +132,15 @@ func TestExportedAccountGoesOnElsewhere(t *testing.T) {
 	defer owner.Close()
 	messages, lessons := teach(s, owner)
 	export := filepath.Join(s.dir, "me.hinged")
-	s.must("compact")
-	s.must("export", export)
+	s.must("verify", "--compact")
+	s.must("backup", "--account", "me", export)
 	then := s.digests()
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 
 	there := siteOn(t, s.imap, t.TempDir(), quick)
-	there.must("import", export)
+	there.must("restore", "--account", "me", export)
 	if now := there.digests(); now != then {
 		t.Fatalf("the digests there are\n%s\nhere they were\n%s", now, then)
 	}

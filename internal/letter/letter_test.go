@@ -231,7 +231,7 @@ func TestOneLetterADayOnDovecot(t *testing.T) {
 	if after, _ := h.letters(); len(after) != 0 || len(h.ledger()) != 1 {
 		t.Errorf("later there are %d letters in INBOX, and the ledger has %q", len(after), h.ledger())
 	}
-	if v, err := desk.Verify.Do(t.Context(), h.d, "me", desk.None{}); err != nil || !v.OK {
+	if v, err := desk.Verify.Do(t.Context(), h.d, "me", desk.VerifyRequest{}); err != nil || !v.OK {
 		t.Errorf("the state is not that of a replay of the journal: %+v, %v", v, err)
 	}
 }

@@ -44,7 +44,7 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// Replayed is the result of `hinged replay`.
+// Replayed is the result of `hinged kafka replay`.
 type Replayed struct {
 	// File is the path of the new store.
 	File string `json:"file"`

@@ -48,7 +48,7 @@ func (s *streamCheck) recreated(ctx context.Context) {
 		switch err := r.Stopped(ctx, p); {
 		case errors.Is(err, kafka.ErrRecreated):
 			s.others[p] = true
-			s.add(Fail, streamName, "topic id", fmt.Sprintf("hinged recover %d shows what can be done; %s", p, whenStopped), "partition %d is stopped: %v", p, err)
+			s.add(Fail, streamName, "topic id", fmt.Sprintf("hinged kafka recover %d shows what can be done; %s", p, whenStopped), "partition %d is stopped: %v", p, err)
 		case err == nil && r.Local[p].TopicID != [16]byte{}:
 			s.others[p] = true // it was recovered; the next start goes on from that
 			s.add(OK, streamName, "topic id", "", "partition %d was recovered, and continues from there when hinged runs", p)

@@ -187,7 +187,7 @@ func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 		}
 		return nil
 	})
-	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "“hinged recover 0” shows what can be done") {
+	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "“hinged kafka recover 0” shows what can be done") {
 		t.Errorf("the problem does not say what to do: %s", problem)
 	}
 }

@@ -159,7 +159,7 @@ func TestOnePartitionIsStoppedAndSaysSoAndTheOthersGoOn(t *testing.T) {
 		return nil
 	})
 	problem := p.engine.Status().Partitions[1].Problem
-	for _, word := range []string{"partition 1 is stopped", fmt.Sprint(end - 3), "“hinged recover 1” shows what can be done", "docs/kafka-operation.md"} {
+	for _, word := range []string{"partition 1 is stopped", fmt.Sprint(end - 3), "“hinged kafka recover 1” shows what can be done", "docs/kafka-operation.md"} {
 		if !strings.Contains(problem, word) {
 			t.Errorf("the problem does not say %q: %s", word, problem)
 		}

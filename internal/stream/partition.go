@@ -63,7 +63,7 @@ type StopError struct {
 func (e *StopError) Error() string {
 	text := fmt.Sprintf("partition %d is stopped: %v", e.Partition, e.Err)
 	if recoverable(e.Err) {
-		text += fmt.Sprintf("; “hinged recover %d” shows what can be done (docs/kafka-operation.md, “A partition is stopped”)", e.Partition)
+		text += fmt.Sprintf("; “hinged kafka recover %d” shows what can be done (docs/kafka-operation.md, “A partition is stopped”)", e.Partition)
 	}
 	return text
 }

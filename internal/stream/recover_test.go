@@ -31,7 +31,7 @@ func stoppedAll(t *testing.T, p *process, word string, partitions ...int32) {
 			if int(n) >= len(s.Partitions) || !s.Partitions[n].Stopped {
 				return fmt.Errorf("partition %d is not stopped: %+v", n, s)
 			}
-			if problem := s.Partitions[n].Problem; !strings.Contains(problem, word) || !strings.Contains(problem, fmt.Sprintf("“hinged recover %d”", n)) {
+			if problem := s.Partitions[n].Problem; !strings.Contains(problem, word) || !strings.Contains(problem, fmt.Sprintf("“hinged kafka recover %d”", n)) {
 				return fmt.Errorf("partition %d says %s", n, problem)
 			}
 		}

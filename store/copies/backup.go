@@ -32,7 +32,7 @@ func Backup(ctx context.Context, from Source, storePath, file string, force bool
 	return out, nil
 }
 
-// ExportedTo is what `hinged export` prints.
+// ExportedTo is what `hinged backup --account` prints.
 type ExportedTo struct {
 	File    string  `json:"file"`    // the path as it was given; - for standard output
 	Bytes   int64   `json:"bytes"`   // size of the file in bytes

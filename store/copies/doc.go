@@ -42,7 +42,7 @@ var (
 	ErrAccountExists = errors.New("an account of that name exists")
 )
 
-// Account describes one account in a copy. The digests are those that `hinged digest`
+// Account describes one account in a copy. The digests are those that `hinged verify`
 // prints.
 type Account struct {
 	Account string `json:"account"` // name of the account

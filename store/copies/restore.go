@@ -98,7 +98,7 @@ func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *d
 	return d, accounts, nil
 }
 
-// ImportedFrom is what `hinged import` prints.
+// ImportedFrom is what `hinged restore --account` prints.
 type ImportedFrom struct {
 	File    string  `json:"file"`            // path of the export as it was given; - for standard input
 	Store   string  `json:"store"`           // path of the store
