@@ -122,7 +122,7 @@ func prepare(c *cobra.Command) {
 	c.Long = markdown(c.Long)
 	c.Short = escape(c.Short)
 	c.InitDefaultHelpFlag()
-	c.Flags().VisitAll(func(f *pflag.Flag) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) { // each flag once: escaping twice is wrong
 		_, usage := pflag.UnquoteUsage(f)
 		f.Usage = escape(strings.ReplaceAll(usage, "\n", " "))
 	})
