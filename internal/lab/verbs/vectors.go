@@ -18,8 +18,8 @@ func vectorsCommand() *cobra.Command {
 		Use:   "vectors --owner ADDRESS FILE…",
 		Short: "Write the vectors of an archive, for other tools to learn from",
 		Long: `Play archives of mail as "hinged eval" does, and write every lesson as a labelled
-vector in svmlight's format, one in each line, in the order of learning. So you can compare other tools
-on the same features.
+vector in svmlight's format, one on each line, in the order of learning. So you can
+compare other tools on the same features.
 
 Features are numbered in order of first appearance; 1 is the constant coordinate.
 The output contains no word and no address, but anybody who has the same mail can
