@@ -32,6 +32,7 @@ type initFlags struct {
 	force, json, letters                                      bool
 }
 
+// Long: the help and a line for each flag.
 func initCommand() *cobra.Command {
 	var f initFlags
 	c := &cobra.Command{
