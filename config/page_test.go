@@ -63,6 +63,43 @@ var companions = map[string]struct {
 	"kafka.password_credential": {"kafka.sasl", "plain"},
 }
 
+// exampleConfig is what the example configures: every key has a value.
+func exampleConfig() (c Config) {
+	var text strings.Builder
+	for line := range strings.Lines(example) {
+		if setting.MatchString(strings.TrimSpace(line)) {
+			text.WriteString(strings.TrimLeft(line, "# "))
+		}
+	}
+	m := &mistakes{}
+	doc := parseDocument([]byte(text.String()), m)
+	d := decoder{m}
+	d.table(reflect.ValueOf(&c).Elem(), doc.values, doc.root, "")
+	if err := m.err(); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// TestTheExampleHasAllKeysInTheirOrder compares it with how its configuration is encoded.
+func TestTheExampleHasAllKeysInTheirOrder(t *testing.T) {
+	c := exampleConfig()
+	plain, err := c.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(example) {
+		if line = strings.TrimSpace(line); setting.MatchString(line) {
+			got = append(got, strings.TrimLeft(line, "# "))
+		}
+	}
+	want := slices.DeleteFunc(strings.Split(string(plain), "\n"), func(line string) bool { return line == "" })
+	if !slices.Equal(got, want) {
+		t.Errorf("the example is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // eachKey calls fn with every key of the example, in order, and every table.
 func eachKey(t *testing.T, fn func(k key, table bool)) {
 	t.Helper()
@@ -245,11 +282,11 @@ func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
 	var shared []string
 	titles := map[string]string{"": "Of the whole program"}
 	eachKey(t, func(k key, table bool) {
-		comment := strings.Join(strings.Fields(entryOf(k.path).comment), " ")
+		comment := strings.Join(strings.Fields(explanations()[k.path]), " ")
 		if comment == "" {
 			t.Errorf("%s: nothing explains it", k.path)
 		}
-		_, own := kafkaEntries[k.path]
+		own := explanations()["account."+strings.TrimPrefix(k.path, "kafka.")] == ""
 		switch {
 		case !own && strings.HasPrefix(k.path, "kafka."):
 			if strings.Count(k.path, ".") == 1 {
@@ -323,7 +360,7 @@ const pageStart = `# The configuration file
 hinged reads one [TOML](https://toml.io/) file: the one that --config names,
 otherwise the one that $HINGED_CONFIG names, otherwise the first that exists of
 ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml.
-[example.toml](../config/testdata/example.toml) has every key with its default.
+[example.toml](../config/example.toml) has every key with its default.
 
 All mistakes are reported together, with file, line, key and what would be right;
 hinged then ends with exit code 78 before it connects to anything. A key that does

@@ -39,9 +39,7 @@ func (s *Starter) Encode() ([]byte, error) {
 	}
 	var failed error
 	set := func(path string, value any, more ...string) {
-		if e := entries[path]; e.comment != "" {
-			note(e.comment)
-		}
+		note(explanations()[path])
 		for _, line := range more {
 			note(line)
 		}
@@ -64,7 +62,7 @@ func (s *Starter) Encode() ([]byte, error) {
 		set("state_dir", s.StateDir)
 		b.WriteByte('\n')
 	}
-	note(entries["dashboard"].comment)
+	note(explanations()["dashboard"])
 	b.WriteString("[dashboard]\n")
 	set("dashboard.listen", DefaultDashboard().Listen)
 	b.WriteString("\n[[account]]\n")

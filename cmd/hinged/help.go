@@ -45,15 +45,11 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// configTopic is `hinged help config`. The text is made when it is asked for.
+// configTopic is `hinged help config`.
 func configTopic() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "The configuration file: every key with its default and purpose"}
 	c.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		text, err := config.Example()
-		if err != nil {
-			text = []byte(err.Error() + "\n")
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s", configPlaces, text)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n%s", configPlaces, config.Example())
 	})
 	return c
 }

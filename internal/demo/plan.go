@@ -4,7 +4,6 @@ package demo
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -60,7 +59,7 @@ type Plan struct {
 func NewPlan(seed uint64, start time.Time, n int, span time.Duration) *Plan {
 	w := &writer{
 		rand:   rand.New(rand.NewPCG(seed, 0x64656d6f)), //nolint:gosec // repeatable on purpose
-		stocks: slices.Concat(letters, machines), open: map[string][]*thread{},
+		stocks: stocks(), open: map[string][]*thread{},
 	}
 	p := new(Plan)
 	year, month, today := start.Date()
@@ -103,14 +102,14 @@ func one[T any](w *writer, list []T) T { return list[w.rand.IntN(len(list))] }
 func (w *writer) pick(percent int) *stock {
 	total := 0
 	for i := range w.stocks {
-		if w.stocks[i].since <= percent {
-			total += w.stocks[i].weight
+		if w.stocks[i].Since <= percent {
+			total += w.stocks[i].Weight
 		}
 	}
 	n := w.rand.IntN(total)
 	for i := range w.stocks {
-		if s := &w.stocks[i]; s.since <= percent {
-			if n -= s.weight; n < 0 {
+		if s := &w.stocks[i]; s.Since <= percent {
+			if n -= s.Weight; n < 0 {
 				return s
 			}
 		}
@@ -124,22 +123,22 @@ const openThreads = 3
 func (w *writer) message(percent int, at time.Time) *Message {
 	s := w.pick(percent)
 	var t *thread
-	if list := w.open[s.name]; len(list) > 0 && w.chance(s.threads) {
+	if list := w.open[s.Name]; len(list) > 0 && w.chance(s.Threads) {
 		t = one(w, list)
 	} else {
-		t = &thread{topic: w.topic(s), people: s.people}
-		t.subject = t.topic.fill(one(w, s.subjects))
-		if s.threads > 0 {
+		t = &thread{topic: w.topic(s), people: s.from}
+		t.subject = t.topic.fill(one(w, s.Subjects))
+		if s.Threads > 0 {
 			if list = append(list, t); len(list) > openThreads {
 				list = list[1:]
 			}
-			w.open[s.name] = list
+			w.open[s.Name] = list
 		}
 	}
 	m := w.write(s, t, one(w, t.people), at)
-	m.Kind, m.Spam = s.name, s.spam
+	m.Kind, m.Spam = s.Name, s.Spam
 	// On a list, what matters is what she takes part in.
-	m.Important = s.important || s.list != "" && t.owner
+	m.Important = s.Important || s.List != "" && t.owner
 	w.temper(s, t, m)
 	return m
 }
@@ -147,8 +146,8 @@ func (w *writer) message(percent int, at time.Time) *Message {
 // temper decides what the owner will do with a message.
 func (w *writer) temper(s *stock, t *thread, m *Message) {
 	m.Patience = w.rand.Float64()
-	answers, overlooks, stars, reads := w.chance(s.answers), w.chance(12), w.chance(30), w.chance(s.reads)
-	discards, junks := w.chance(s.discards), w.chance(80)
+	answers, overlooks, stars, reads := w.chance(s.Answers), w.chance(12), w.chance(30), w.chance(s.Reads)
+	discards, junks := w.chance(s.Discards), w.chance(80)
 	switch {
 	case m.Spam:
 		m.Junks, m.Overlooks = junks, !junks
@@ -161,7 +160,7 @@ func (w *writer) temper(s *stock, t *thread, m *Message) {
 			m.Overlooks = overlooks
 			m.Stars = stars
 		}
-	case s.list != "" && answers:
+	case s.List != "" && answers:
 		// She joins in; from here on the thread matters to her.
 		m.Reads, m.Important = true, true
 		m.Reply = w.reply(t, m)

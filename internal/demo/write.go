@@ -44,12 +44,12 @@ func (w *writer) write(s *stock, t *thread, from person, at time.Time) *Message 
 	h.add("From", address(from))
 	owner := address(person{OwnerName, OwnerAddress})
 	switch {
-	case s.to != "":
-		h.add("To", s.to)
+	case s.To != "":
+		h.add("To", s.To)
 		if t.owner {
 			h.add("Cc", owner) // people answer her, and the list
 		}
-	case s.cc:
+	case s.Cc:
 		h.add("To", address(person{"Tilde Brandt", "tilde.brandt@larkfield.example"}))
 		h.add("Cc", owner)
 	default:
@@ -59,20 +59,20 @@ func (w *writer) write(s *stock, t *thread, from person, at time.Time) *Message 
 	h.add("Date", at.Format(time.RFC1123Z))
 	h.add("Message-ID", "<"+id+">")
 	h.refer(t.refs)
-	if s.list != "" {
-		h.add("List-Id", "<"+s.list+">")
-		h.add("List-Post", "<mailto:"+s.to+">")
+	if s.List != "" {
+		h.add("List-Id", "<"+s.List+">")
+		h.add("List-Post", "<mailto:"+s.To+">")
 		h.add("Precedence", "list")
 	}
-	if s.bulk {
+	if s.Bulk {
 		h.add("List-Unsubscribe", "<https://"+domain(from.address)+"/leave/"+fmt.Sprint(w.rand.Uint32())+">")
 		h.add("Precedence", "bulk")
 	}
-	if s.robot {
+	if s.Robot {
 		h.add("Auto-Submitted", "auto-generated")
 	}
 	h.add("MIME-Version", "1.0")
-	w.body(&h, w.text(s, t), domain(from.address), s.html)
+	w.body(&h, w.text(s, t), domain(from.address), s.HTML)
 	m.Raw = h.Bytes()
 	t.note(id)
 	return m
@@ -127,17 +127,17 @@ func (w *writer) id(from string) string {
 // text is a greeting, some sentences and a farewell; lines end in "\n".
 func (w *writer) text(s *stock, t *thread) string {
 	var b strings.Builder
-	if g := one(w, s.greeting); g != "" {
+	if g := one(w, s.Greeting); g != "" {
 		b.WriteString(g + "\n\n")
 	}
-	order := w.rand.Perm(len(s.sentences))
+	order := w.rand.Perm(len(s.Sentences))
 	column := 0
 	for i, k := range order[:2+w.rand.IntN(4)] {
 		if i == 3 {
 			b.WriteString("\n\n")
 			column = 0
 		}
-		for word := range strings.FieldsSeq(t.topic.fill(s.sentences[k])) {
+		for word := range strings.FieldsSeq(t.topic.fill(s.Sentences[k])) {
 			n := len([]rune(word))
 			switch {
 			case column == 0:
@@ -152,7 +152,7 @@ func (w *writer) text(s *stock, t *thread) string {
 			column += n
 		}
 	}
-	b.WriteString("\n\n" + t.topic.fill(one(w, s.farewell)) + "\n")
+	b.WriteString("\n\n" + t.topic.fill(one(w, s.Farewell)) + "\n")
 	return b.String()
 }
 

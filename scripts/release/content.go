@@ -37,7 +37,7 @@ func (r *release) content(prefix string) ([]item, error) {
 	for _, name := range []string{"LICENSE", "NOTICE", "README.md", "CHANGELOG.md"} {
 		add("share/doc/hinged/"+name, filepath.Join(r.root, name))
 	}
-	add("share/doc/hinged/hinged.toml.example", filepath.Join(r.root, "config/testdata/example.toml"))
+	add("share/doc/hinged/hinged.toml.example", filepath.Join(r.root, "config/example.toml"))
 	program := []string{"/usr/local/bin/", path.Join(prefix, "bin") + "/"}
 	add("lib/systemd/system/hinged.service", filepath.Join(r.root, "deploy/hinged.service"), program...)
 	add("lib/systemd/user/hinged.service", filepath.Join(r.root, "deploy/hinged-user.service"), program...)
