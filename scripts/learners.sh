@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # learners.sh MTD MIPS prints tables that compare every
-# learner on the two development streams: MTD and MIPS are the archives of linux-mtd
+# learner on the lessons of the two development streams: MTD and MIPS are the archives of linux-mtd
 # and linux-mips that docs/results.md describes.
 # Set GO to use another go command than the one in PATH.
 set -eu
@@ -19,7 +19,9 @@ trap 'exit 1' INT TERM HUP
 
 compare() { # name, owner, archive
 	printf '\n%s\n\n' "$1"
-	"$dir/lab" mail --owner "$2" "$3"
+	"$dir/lab" vectors --owner "$2" "$3" > "$dir/vectors"
+	"$dir/lab" teach --passes 1 --budget 1000 "$dir/vectors" \
+		--compare perceptron,margin,pa-1,pa-2,dual,averaged,averaged-pa-2,descent,polynomial-2,polynomial-3,polynomial-2-budget
 }
 
 compare linux-mtd miquel.raynal@bootlin.com "$1"

@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/internal/bootstrap"
-	"github.com/hinged/hinged/internal/compare"
 	"github.com/hinged/hinged/internal/demo"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/internal/evaluate"
@@ -50,7 +49,6 @@ var schemas = tableSchemas([]schema{
 	{verb: "learn", with: "ask", value: desk.Questions{}},
 	{verb: "lab teach", value: lab.Report{}},
 	{verb: "lab teach", with: "compare", value: lab.Comparison{}},
-	{verb: "lab mail", value: compare.Comparison{}},
 	{verb: "lab solve", value: lab.Solved{}},
 })
 

@@ -33,12 +33,6 @@ type Ceiling struct {
 	CeilingSeconds float64 `json:"ceiling_seconds"`
 }
 
-// Course is what came before a lesson of a play.
-type Course struct {
-	Replayed uint64 // steps of replay before it, in all
-	Replaces int    // number, from 1, of the lesson on the same message that it takes the place of; 0: none
-}
-
 // learnt collects lessons for the ceiling and for keep. x are the features of message now, nil
 // when there is none.
 func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Features) error {
@@ -62,13 +56,7 @@ func (j *judge) learnt(r filter.Result, now store.MessageKey, x *featurize.Featu
 			j.hindsight.Learnt(l, vector)
 		}
 		if j.keep != nil {
-			course := Course{Replayed: l.Replayed}
-			if l.TookBack {
-				course.Replaces = j.last[l.Message]
-			}
-			j.kept++
-			j.last[l.Message] = j.kept
-			j.keep(model.Lesson{Vector: vector, Label: l.Label, Weight: l.Weight}, course)
+			j.keep(model.Lesson{Vector: vector, Label: l.Label, Weight: l.Weight})
 		}
 	}
 	return nil

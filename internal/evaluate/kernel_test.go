@@ -18,7 +18,7 @@ import (
 func lessonsOf(tb testing.TB, path, owner string) []model.Lesson {
 	tb.Helper()
 	var out []model.Lesson
-	p := Play{Paths: []string{path}, Options: filter.DefaultOptions(), Learnt: func(e model.Lesson, _ Course) { out = append(out, e) }}
+	p := Play{Paths: []string{path}, Options: filter.DefaultOptions(), Learnt: func(e model.Lesson) { out = append(out, e) }}
 	p.Options.Featurize.Owner = []string{owner}
 	if _, err := p.Run(context.Background()); err != nil {
 		tb.Fatal(err)

@@ -80,7 +80,7 @@ type Play struct {
 	NoCeiling bool
 	// Learnt is called with every lesson and Judged with every decision that is judged, in
 	// order, from one goroutine; nil is fine. They must not change what they get.
-	Learnt  func(model.Lesson, Course)
+	Learnt  func(model.Lesson)
 	Judged  func(*filter.Decision)
 	Workers int // goroutines that featurise; 0: as many as there are processors
 	// Progress is called with the bytes of files played, by one goroutine at a time; nil is fine.
@@ -329,17 +329,15 @@ type judge struct {
 	spending spending
 	// hindsight has every lesson learnt, and keep is told of each; nil is fine.
 	hindsight *Hindsight
-	keep      func(model.Lesson, Course)
+	keep      func(model.Lesson)
 	judged    func(*filter.Decision)
-	kept      int
-	last      map[store.MessageKey]int // number, from 1, of the last lesson on a message
 	r         Result
 	ruled     ruled
 	first     firstDays
 }
 
 func (p *Play) newJudge(o filter.Options, known truth) (*judge, error) {
-	j := &judge{features: filter.Memory{}, truth: known, feedback: p.Feedback, heard: heard(p.Heard), last: map[store.MessageKey]int{}}
+	j := &judge{features: filter.Memory{}, truth: known, feedback: p.Feedback, heard: heard(p.Heard)}
 	f, err := filter.New(store.NewState(), j.features)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,7 @@ type Experiment struct {
 	Name string
 
 	Learner model.Spec
-	// Replay is of the dual learner, where it has neither a kernel nor a mean.
-	Replay Replay
+	Replay  Replay // of the dual learner, where it has neither a kernel nor a mean
 	// Modified runs Algorithms 2 and 3 of Vempala instead of Learner.
 	Modified *theory.ModifiedOptions
 	// Descent runs subgradient descent instead of Learner.
@@ -119,28 +118,28 @@ func (x *Experiment) runLinear(r *Report, lessons []model.Lesson) error {
 	r.Separated, r.Wrong, r.Passes, r.Mistakes = s.Separated, s.Wrong, s.Passes, s.Mistakes
 	r.Margin, r.MarginAtMost = &s.Margin, &s.AtMost
 	x.show(r, s.Weights)
-	c, _ := x.ceiling(nil, lessons, r.Passes, s.Tally)
-	r.ceiling(c)
+	r.ceiling(x.ceiling(nil, lessons, r.Passes, s.Tally))
 	return nil
 }
 
-// ceiling seeks that of so many passes of l, which may be nil where it is linear, and
-// returns how far w was displaced, too. t is what is known of l's steps.
-func (x *Experiment) ceiling(l pupil, lessons []model.Lesson, passes int, t model.DualTally) (c model.Ceiling, displaced float64) {
-	h := x.hindsight(l)
-	if n, most := passes*len(lessons), x.mostForCeiling(); n > most && h.reason == "" {
-		h.reason = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
+// ceiling seeks that of so many passes of l, which may be nil where it is linear. t is what
+// is known of l's steps.
+func (x *Experiment) ceiling(l pupil, lessons []model.Lesson, passes int, t model.DualTally) model.Ceiling {
+	h, scale, reason := x.hindsight(l)
+	if n, most := passes*len(lessons), x.mostForCeiling(); n > most && reason == "" {
+		reason = fmt.Sprintf("not sought: %d lessons in all passes, more than %d", n, most)
 	}
-	if h.reason != "" {
-		return model.Ceiling{Reason: h.reason}, h.displaced
+	if reason != "" {
+		return model.Ceiling{Reason: reason}
 	}
 	for range passes {
 		for _, e := range lessons {
-			h.add(e)
+			e.Weight = float64(e.Weight * scale)
+			h.Add(e)
 		}
 	}
 	h.Tally(model.DualTally{}, t)
-	return h.Ceiling(), h.displaced
+	return h.Ceiling()
 }
 
 // ceiling fills in a ceiling.
@@ -152,7 +151,7 @@ func (r *Report) ceiling(c model.Ceiling) {
 
 // runPupil cycles a learner that theory.Cycle does not know.
 func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
-	l, err := x.pupil(lessons)
+	l, err := x.pupil()
 	if err != nil {
 		return err
 	}
@@ -185,8 +184,7 @@ func (x *Experiment) runPupil(r *Report, lessons []model.Lesson) error {
 		r.Margin, r.MarginAtMost = &margin, &widest.AtMost
 		x.show(r, l.Weights())
 	}
-	c, _ := x.ceiling(l, lessons, r.Passes, t.tally())
-	r.ceiling(c)
+	r.ceiling(x.ceiling(l, lessons, r.Passes, t.tally()))
 	return nil
 }
 

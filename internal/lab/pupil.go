@@ -9,6 +9,15 @@ import (
 	"github.com/hinged/hinged/model/theory"
 )
 
+// Replay are the settings of the dual learner.
+type Replay struct {
+	Window int // of the last lessons, which are replayed; 0: none
+	Steps  int // of replay before each lesson
+}
+
+// DefaultReplay are the settings that measured best on mail (docs/results.md).
+func DefaultReplay() Replay { return Replay{Window: 1000, Steps: 13} }
+
 // pupil is any learner, behind what all experiments need of it.
 type pupil interface {
 	// Score says what it would predict. It changes nothing.
@@ -17,15 +26,14 @@ type pupil interface {
 	Learn(model.Lesson) model.Update
 }
 
-// pupil builds the learner, taught nothing yet. lessons are all that it will be taught.
-func (x *Experiment) pupil(lessons []model.Lesson) (pupil, error) {
+// pupil builds the learner, taught nothing yet.
+func (x *Experiment) pupil() (pupil, error) {
 	switch {
-	case x.Modified != nil:
-		return newModified(*x.Modified, lessons)
 	case x.Kernel != 0:
 		return model.NewKernel(x.kernelSpec())
 	case x.replays():
-		return x.dual()
+		l, err := model.NewDual(x.Learner, x.Replay.Window, model.NewWeights(0))
+		return &dual{l, x.Replay.Steps}, err
 	}
 	l, err := x.linear()
 	if err != nil || !x.Average {
@@ -40,12 +48,12 @@ func (x *Experiment) kernelSpec() model.KernelSpec {
 
 // replays reports whether the learner is one that keeps a window.
 func (x *Experiment) replays() bool {
-	return x.Learner.Kind == model.KindDual && x.Modified == nil && x.Kernel == 0 && x.Descent == nil && !x.Average
+	return x.Learner.Kind == model.KindDual && x.Kernel == 0 && x.Descent == nil && !x.Average
 }
 
 // zero is what a score of 0 predicts.
 func (x *Experiment) zero() model.Zero {
-	if x.Descent != nil || x.Modified != nil {
+	if x.Descent != nil {
 		return model.ZeroUnsure
 	}
 	return x.Learner.Zero
@@ -74,34 +82,21 @@ func (a *averaged) Learn(e model.Lesson) model.Update {
 // Weights returns the mean.
 func (a *averaged) Weights() *model.Weights { return a.Mean() }
 
-// modified is Algorithm 2 of Vempala, one stream long. What it gets wrong near its
-// hyperplane is a mistake like any other.
-type modified struct{ *theory.Modified }
-
-func newModified(o theory.ModifiedOptions, lessons []model.Lesson) (modified, error) {
-	if err := o.Validate(); err != nil {
-		return modified{}, err
-	}
-	return modified{theory.NewModified(theory.Coordinates(lessons), o.Sigma, o.Seed)}, nil
+// dual is the dual learner, with replays between its lessons.
+type dual struct {
+	*model.Dual
+	steps int
 }
 
-func (m modified) Score(x model.Vector) float64 { return m.Weights().Dot(x) }
-
-func (m modified) Learn(e model.Lesson) model.Update {
-	score := m.Score(e.Vector)
-	u := model.Update{Score: score, Mistake: model.ZeroUnsure.Mistake(e.Label, score), Loss: model.HingeLoss(e.Label, score)}
-	if m.Modified.Learn(e.Vector, e.Label) {
-		u.Step = -score / e.Vector.SquaredNorm()
-	}
-	return u
+func (d *dual) Learn(e model.Lesson) model.Update {
+	d.Replay(d.steps)
+	return d.Dual.Learn(e)
 }
 
 // theory says which theorem covers the learner: that of a spec, with the weights of
 // all lessons times scale; or why none does.
 func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
 	switch {
-	case x.Modified != nil:
-		return spec, 0, "the modified perceptron lets be what lies near its hyperplane"
 	case x.Average:
 		return spec, 0, "no theorem covers a mean of weights"
 	case x.Descent != nil:
@@ -117,34 +112,22 @@ func (x *Experiment) theory() (spec model.Spec, scale float64, reason string) {
 	}
 }
 
-// past is what a ceiling is made of.
-type past struct {
-	*model.Hindsight
-	reason    string // why no theorem covers the learner; then there is nothing else
-	scale     float64
-	displaced float64
-	replay    Replay
-	rows      []int // by lesson; of a learner that replays
-}
-
-// hindsight begins it for a learner that has been taught; l may be nil where it is
-// linear.
-func (x *Experiment) hindsight(l pupil) *past {
+// hindsight begins the search for the ceiling of a learner that has been taught; l may be
+// nil where it is linear. nil: no theorem covers it, for a reason. Lessons weigh scale times
+// as much there.
+func (x *Experiment) hindsight(l pupil) (h *model.Hindsight, scale float64, reason string) {
 	spec, scale, reason := x.theory()
 	if reason != "" {
-		return &past{reason: reason}
+		return nil, 0, reason
 	}
-	if k, ok := l.(*model.KernelLearner); ok {
-		p := &past{Hindsight: model.NewKernelHindsight(x.kernelSpec(), nil), scale: scale, displaced: k.TakeDisplaced()}
-		p.Displace(p.displaced)
-		p.Reached(k.Tally().Reach)
-		return p
+	k, ok := l.(*model.KernelLearner)
+	if !ok {
+		return model.NewHindsight(spec, nil), scale, ""
 	}
-	p := &past{Hindsight: model.NewHindsight(spec, nil), scale: scale}
-	if x.replays() {
-		p.replay = x.Replay
-	}
-	return p
+	h = model.NewKernelHindsight(x.kernelSpec(), nil)
+	h.Displace(k.TakeDisplaced())
+	h.Reached(k.Tally().Reach)
+	return h, scale, ""
 }
 
 // tallied sums up what the lessons do to a learner, for its ceiling.
@@ -178,14 +161,6 @@ func (t *tallied) tally() model.DualTally {
 		return t.own.Tally()
 	}
 	return t.sum
-}
-
-func (p *past) add(e model.Lesson) {
-	e.Weight = float64(e.Weight * p.scale)
-	if old := p.replay.replaced(len(p.rows)); old >= 0 {
-		p.Remove(p.rows[old])
-	}
-	p.rows = append(p.rows, p.Add(e))
 }
 
 // String names the learner the way the command line does.

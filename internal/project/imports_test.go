@@ -35,8 +35,7 @@ var layers = []struct {
 	{"store/copies", []string{"store", "store/boltfile"}},
 	{"internal/pipeline", []string{"featurize"}},
 	{"internal/lab", []string{"model", "model/theory"}},
-	{"internal/compare", []string{"internal/evaluate", "internal/lab", "model", "model/theory"}},
-	{"internal/lab/verbs", []string{"config", "internal/cli", "internal/compare", "internal/evaluate", "internal/filter", "internal/lab", "internal/prior", "internal/writer", "model", "model/theory", "store/boltfile"}},
+	{"internal/lab/verbs", []string{"config", "internal/cli", "internal/evaluate", "internal/filter", "internal/lab", "internal/prior", "internal/writer", "model", "model/theory", "store/boltfile"}},
 	{"internal/cli", []string{"config", "featurize", "internal/evaluate", "internal/filter", "internal/prior", "model", "store"}},
 	{"internal/loopback", nil},
 	{"internal/atomicfile", nil},
@@ -202,7 +201,7 @@ func TestNothingThatDecidesLinksADatabase(t *testing.T) {
 func TestTheDaemonLinksNoLaboratoryAndNoBroker(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/hinged") {
 		dir, _ := ours(p.ImportPath)
-		if within("internal/lab/...", dir) || dir == "model/theory" || dir == "internal/compare" || dir == "internal/loopback" {
+		if within("internal/lab/...", dir) || dir == "model/theory" || dir == "internal/loopback" {
 			t.Errorf("the program contains %s", p.ImportPath)
 		}
 		for _, other := range []string{"github.com/twmb/franz-go", "github.com/chromedp"} {

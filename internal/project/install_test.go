@@ -185,7 +185,7 @@ func TestMakeLabWritesManualPages(t *testing.T) {
 	}
 	dir := filepath.Join(root, "dist/man-lab")
 	pages := slices.Sorted(maps.Keys(below(t, dir)))
-	want := []string{"/hinged-lab-eval.1", "/hinged-lab-mail.1", "/hinged-lab-prior.1", "/hinged-lab-solve.1", "/hinged-lab-teach.1", "/hinged-lab-vectors.1", "/hinged-lab.1"}
+	want := []string{"/hinged-lab-eval.1", "/hinged-lab-prior.1", "/hinged-lab-solve.1", "/hinged-lab-teach.1", "/hinged-lab-vectors.1", "/hinged-lab.1"}
 	if !slices.Equal(pages, want) {
 		t.Errorf("the pages are %v, want %v", pages, want)
 	}

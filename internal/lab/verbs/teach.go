@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +83,7 @@ Lifted, normalised and quadratic are the perceptron on vectors changed in that w
 	flags.IntVar(&f.generate.Examples, "examples", 1000, "generate: number of examples, unless the name gives it")
 	flags.IntVar(&f.generate.Dimensions, "dimensions", 20, "generate: number of dimensions, unless the name gives it")
 	flags.Uint64Var(&f.generate.Seed, "seed", 1, "seed for generated examples and for the modified learner")
-	compareFlag(c, &f.compare)
+	flags.StringSliceVar(&f.compare, "compare", nil, "`names` of several learners, separated by commas, or all")
 	f.learner = cli.ChoiceVar(c, "learner", string(f.x.Learner.Kind), "learner", "perceptron", "margin", "passive-aggressive", "dual", "descent", "modified")
 	flags.Float64Var(&f.x.Learner.Margin, "margin", f.x.Learner.Margin, "margin: learn unless the score is above this on the right side")
 	flags.Float64Var(&f.x.Learner.Aggressiveness, "aggressiveness", f.x.Learner.Aggressiveness, "passive-aggressive: limit of the step of one lesson (C)")
@@ -204,4 +205,20 @@ func (f *teaching) lessons(cmd *cobra.Command, args []string) ([]model.Lesson, e
 	}
 	defer file.Close()
 	return lab.ReadSVMLight(file, args[0])
+}
+
+// wrapped lists names, a few a line.
+func wrapped(names []string) string {
+	var b strings.Builder
+	for i, name := range names {
+		switch {
+		case i == 0:
+		case i%6 == 0:
+			b.WriteString(",\n")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(name)
+	}
+	return b.String()
 }

@@ -34,7 +34,7 @@ find out what each number means.`,
 				return err
 			}
 			o.Dual.Bold = 1 // what the labels weigh, not what this learner's record makes of them
-			play := evaluate.Play{Options: o, Prior: begin, Learnt: func(e model.Lesson, _ evaluate.Course) {
+			play := evaluate.Play{Options: o, Prior: begin, Learnt: func(e model.Lesson) {
 				if failed == nil {
 					failed = w.Write(e)
 				}

@@ -27,6 +27,6 @@ func Root() *cobra.Command {
 	root := cli.Root("hinged-lab", "See the perceptron family and its theory at work", `Teach any learner of hinged's family labelled vectors or archives of mail, and
 compare its mistakes with those that theory allows, in tables. Make priors. Solve
 linear inequalities.`)
-	root.AddCommand(teachCommand(), evalCommand(), mailCommand(), priorCommand(), solveCommand(), vectorsCommand())
+	root.AddCommand(teachCommand(), evalCommand(), priorCommand(), solveCommand(), vectorsCommand())
 	return root
 }
