@@ -13,6 +13,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,7 +22,6 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/dashboard"
-	"github.com/hinged/hinged/internal/loopback"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -99,12 +99,7 @@ func recipe(t *testing.T, page, first string) string {
 // each with what docs/dashboard.md says, and watch mail arrive.
 func TestTheDashboardBehindTheProxiesOfItsPage(t *testing.T) {
 	t.Parallel()
-	held, err := loopback.Hold(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(held.Release)
-	addr := fmt.Sprint("127.0.0.1:", held.Numbers[0])
+	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(t, 1)[0])
 	hash, err := dashboard.HashPassword(householdPassword)
 	if err != nil {
 		t.Fatal(err)
@@ -125,10 +120,10 @@ func TestTheDashboardBehindTheProxiesOfItsPage(t *testing.T) {
 	here := func(text string) string { return strings.ReplaceAll(text, "127.0.0.1:7425", addr) }
 	for name, start := range map[string]func(*testing.T) string{
 		"Caddy": func(t *testing.T) string {
-			return testkit.StartCaddy(t, "hinged.example.org", here(recipe(t, "docs/dashboard.md", "hinged.example.org {")))
+			return startCaddy(t, "hinged.example.org", here(recipe(t, "docs/dashboard.md", "hinged.example.org {")))
 		},
 		"nginx": func(t *testing.T) string {
-			return testkit.StartNginx(t, here(recipe(t, "docs/dashboard.md", "server {")))
+			return startNginx(t, here(recipe(t, "docs/dashboard.md", "server {")))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,4 +201,65 @@ func (p *proxied) watch(owner *testkit.Owner, s *site) {
 		}
 	}
 	t.Fatalf("the connection ended before the message was told of: %v", lines.Err())
+}
+
+// startCaddy starts a Caddy for this test on a free port of loopback, with a certificate
+// that it signs itself, and returns its address. site is the part of a Caddyfile about the
+// site host.
+func startCaddy(tb testing.TB, host, site string) string {
+	tb.Helper()
+	dir, ports := tb.TempDir(), testkit.FreePorts(tb, 2)
+	global := fmt.Sprintf("{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n\thttp_port %d\n\thttps_port %d\n\tdefault_bind 127.0.0.1\n}\n", ports[0], ports[1])
+	addr := startWebProxy(tb, dir, "caddy", global+site, fmt.Sprint("127.0.0.1:", ports[1]), func(root, file string) *exec.Cmd {
+		cmd := exec.CommandContext(context.Background(), filepath.Join(root, "bin", "caddy"), "run", "--adapter", "caddyfile", "--config", file)
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+		return cmd
+	})
+	// It listens before it has signed its certificate.
+	dialer := tls.Dialer{Config: &tls.Config{ServerName: host, InsecureSkipVerify: true}} //nolint:gosec // Caddy has signed it for this test alone
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := dialer.DialContext(tb.Context(), "tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+			return addr
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("Caddy has no certificate: %v", err)
+		}
+	}
+}
+
+// startNginx starts an nginx for this test on a free port of loopback, and returns its
+// address. server is a section of its configuration that listens on port 443 and names its
+// certificate and key hinged.example.org.pem and .key in /etc/ssl.
+func startNginx(tb testing.TB, server string) string {
+	tb.Helper()
+	dir, port := tb.TempDir(), testkit.FreePorts(tb, 1)[0]
+	cert, key := testkit.NewAuthority(tb, "test").Issue("hinged.example.org", time.Now().Add(time.Hour))
+	for name, content := range map[string][]byte{"hinged.example.org.pem": cert, "hinged.example.org.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	here := strings.NewReplacer("/etc/ssl/", dir+"/", "listen 443 ", fmt.Sprintf("listen 127.0.0.1:%d ", port))
+	whole := fmt.Sprintf("daemon off;\nmaster_process off;\npid %[1]s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n", dir)
+	for _, what := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		whole += fmt.Sprintf("%s_temp_path %s;\n", what, filepath.Join(dir, what))
+	}
+	return startWebProxy(tb, dir, "nginx", whole+here.Replace(server)+"}\n", fmt.Sprint("127.0.0.1:", port), func(root, file string) *exec.Cmd {
+		return exec.CommandContext(context.Background(), filepath.Join(root, "bin", "nginx"), "-p", dir, "-e", "stderr", "-c", file)
+	})
+}
+
+// startWebProxy writes a configuration and starts a program with it.
+func startWebProxy(tb testing.TB, dir, name, config, addr string, command func(root, file string) *exec.Cmd) string {
+	tb.Helper()
+	root, err := testkit.Proxies()
+	testkit.Need(tb, err)
+	file := filepath.Join(dir, name+".conf")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	testkit.Serve(tb, name, addr, command(root, file))
+	return addr
 }

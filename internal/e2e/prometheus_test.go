@@ -3,10 +3,13 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +22,6 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/loopback"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -32,12 +34,7 @@ const (
 // account me and one for an operator, and returns its address.
 func (s *site) withPages(more string) string {
 	s.t.Helper()
-	held, err := loopback.Hold(1)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(held.Release)
-	addr := fmt.Sprint("127.0.0.1:", held.Numbers[0])
+	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
 	text, err := os.ReadFile(s.config)
 	if err != nil {
 		s.t.Fatal(err)
@@ -110,7 +107,7 @@ func TestTheAPIHoldsAgainstSchemathesis(t *testing.T) {
 			}
 		}
 	}
-	testkit.Schemathesis(t, "http://"+addr+"/api/v1/openapi.json", `
+	testAPI(t, "http://"+addr+"/api/v1/openapi.json", `
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", 401, 403, 404, 409, 422]
 `, map[string]string{"Authorization": "Bearer " + ownersToken}, "--max-examples", "6", "--phases", "coverage,fuzzing")
@@ -189,7 +186,7 @@ func deployed(t *testing.T, path string) string {
 
 // scraping is a Prometheus with the configuration and the alerts of deploy, hurried: it
 // scrapes each second, and alerts wait for nothing.
-func scraping(t *testing.T, addr string) *testkit.Prometheus {
+func scraping(t *testing.T, addr string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
 	config := strings.NewReplacer(
@@ -205,7 +202,7 @@ func scraping(t *testing.T, addr string) *testkit.Prometheus {
 			t.Fatal(err)
 		}
 	}
-	return testkit.StartPrometheus(t, dir, "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\n"+config)
+	return startPrometheus(t, dir, "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\n"+config)
 }
 
 // found is the answer to a query.
@@ -217,12 +214,12 @@ type found struct {
 }
 
 // await asks until there is an answer that satisfies ok.
-func await(t *testing.T, p *testkit.Prometheus, query string, ok func(found) bool) found {
+func await(t *testing.T, p *prometheus, query string, ok func(found) bool) found {
 	t.Helper()
 	var got found
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		got = found{}
-		if err := p.Ask(&got, "query", "query", query); err != nil {
+		if err := p.ask(&got, "query", "query", query); err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
 		if ok(got) {
@@ -288,7 +285,7 @@ tls = "none"
 		// Shares of what did not happen within the test have no value.
 		if !strings.Contains(q, "> 0") && !strings.Contains(q, "hinged_baseline_f1") && !strings.Contains(q, "hinged_decision_f1") {
 			await(t, p, q, some) // not at once: on a busy machine Prometheus gives some scrapes up
-		} else if err := p.Ask(new(found), "query", "query", q); err != nil {
+		} else if err := p.ask(new(found), "query", "query", q); err != nil {
 			t.Errorf("%s: %v", q, err)
 		}
 	}
@@ -297,7 +294,7 @@ tls = "none"
 			Rules []struct{ Name, Health, LastError string }
 		}
 	}
-	if err := p.Ask(&ours, "rules"); err != nil {
+	if err := p.ask(&ours, "rules"); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -355,4 +352,124 @@ func queries(t *testing.T) (out []string) {
 		t.Fatalf("the dashboard has %d queries", len(out))
 	}
 	return out
+}
+
+// prometheus is a running Prometheus.
+type prometheus struct {
+	tb  testing.TB
+	url string
+}
+
+// startPrometheus starts a Prometheus of its own for this test on a free port of loopback.
+// config is its configuration; what it names is looked for below dir. It is stopped when the
+// test ends.
+func startPrometheus(tb testing.TB, dir, config string) *prometheus {
+	tb.Helper()
+	root, err := testkit.Prometheus()
+	testkit.Need(tb, err)
+	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(tb, 1)[0])
+	file := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	testkit.Promtool(tb, dir, "check", "config", "prometheus.yml")
+	cmd := exec.CommandContext(context.Background(), filepath.Join(root, "bin", "prometheus"),
+		"--config.file="+file, "--storage.tsdb.path="+filepath.Join(tb.TempDir(), "data"), "--web.listen-address="+addr,
+		"--web.external-url=http://"+addr+"/")
+	testkit.Serve(tb, "Prometheus", addr, cmd)
+	p := &prometheus{tb, "http://" + addr}
+	p.awaitReady()
+	return p
+}
+
+// awaitReady waits until queries are answered: first it replays what it has stored.
+func (p *prometheus) awaitReady() {
+	p.tb.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		var now any
+		err := p.ask(&now, "query", "query", "1")
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.tb.Fatalf("Prometheus is not ready: %v", err)
+		}
+	}
+}
+
+// ask asks the HTTP API of Prometheus, as in ask("query", "query", "up"), and decodes the
+// data of the answer into out. An error is what Prometheus refuses, such as a query that
+// can't be parsed.
+func (p *prometheus) ask(out any, what string, keysAndValues ...string) error {
+	p.tb.Helper()
+	q := url.Values{}
+	for i := 0; i < len(keysAndValues); i += 2 {
+		q.Add(keysAndValues[i], keysAndValues[i+1])
+	}
+	req, err := http.NewRequestWithContext(p.tb.Context(), http.MethodGet, p.url+"/api/v1/"+what+"?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("%s: %w", resp.Status, err)
+	}
+	if answer.Status != "success" {
+		return fmt.Errorf("%s: %s", resp.Status, answer.Error)
+	}
+	return json.Unmarshal(answer.Data, out)
+}
+
+// serializers tell Schemathesis how bodies are sent that are no JSON.
+const serializers = `import schemathesis
+
+
+@schemathesis.serializer("message/rfc822")
+def mail(context, value):
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+`
+
+// testAPI tests an HTTP API by the OpenAPI document at url: what it asks is chosen by
+// the document and by a fixed seed, and what is answered must be as the document says. The
+// config is a schemathesis.toml; header is sent with every request. What it found fails the
+// test.
+func testAPI(tb testing.TB, url, config string, header map[string]string, args ...string) {
+	tb.Helper()
+	packages, err := testkit.Schemathesis()
+	testkit.Need(tb, err)
+	dir := tb.TempDir()
+	for name, text := range map[string]string{"schemathesis.toml": "hooks = \"serializers.py\"\n" + config, "serializers.py": serializers} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	all := []string{
+		"-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "--no-color", "run", url,
+		"--seed", "1", "--workers", "1", "--checks", "all", "--continue-on-failure", "--generation-database", "none",
+		// How fast the machine is says nothing of the API.
+		"--suppress-health-check", "too_slow", "--request-timeout", "60",
+	}
+	for name, value := range header {
+		all = append(all, "-H", name+": "+value)
+	}
+	cmd := exec.CommandContext(tb.Context(), "python3", append(all, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "NO_COLOR=1", "COLUMNS=120")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		tb.Fatalf("schemathesis: %v\n%s", err, out.Bytes())
+	}
+	if !strings.Contains(out.String(), "API Operations") {
+		tb.Fatalf("schemathesis tested nothing:\n%s", out.Bytes())
+	}
+	tb.Log(out.String())
 }

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/loopback"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -163,12 +162,7 @@ func TestEachSieveScriptOfThePagesCompilesByItself(t *testing.T) {
 func (s *filterSite) postfix(socket string) (addr string, queued func() string) {
 	s.t.Helper()
 	config, queue, programs := filepath.Join(s.dir, "postfix"), filepath.Join(s.dir, "queue"), filepath.Join(s.dir, "sbin")
-	ports, err := loopback.Hold(1)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(ports.Release)
-	addr = fmt.Sprint("127.0.0.1:", ports.Numbers[0])
+	addr = fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
 	// The queue is Postfix's. Where users put mail is open to all: the program that
 	// does it has no right of its own here, as it has where Postfix is installed.
 	for name, mode := range map[string]os.FileMode{

@@ -63,7 +63,7 @@ func StartBrowser(tb testing.TB, screen Screen) *Browser {
 	if err != nil {
 		err = fmt.Errorf("no Chromium is here (Debian's package chromium): %w", err)
 	}
-	needServer(tb, err)
+	Need(tb, err)
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(tb.TempDir()), chromedp.DisableGPU,
 		chromedp.Flag("disable-dev-shm-usage", true),
@@ -258,7 +258,7 @@ type Violation struct {
 func (b *Browser) Violations() (found []Violation) {
 	b.tb.Helper()
 	path, err := axe()
-	needServer(b.tb, err)
+	Need(b.tb, err)
 	script, err := os.ReadFile(path)
 	if err != nil {
 		b.tb.Fatal(err)
@@ -271,12 +271,3 @@ func (b *Browser) Violations() (found []Violation) {
 	}
 	return found
 }
-
-// axe returns the path of axe-core and fetches it if need be. `make setup` has done so
-// already, so that no test waits for it.
-var axe = sync.OnceValues(func() (string, error) {
-	if err := needPrograms("python3-pip", "python3"); err != nil {
-		return "", err
-	}
-	return download("axe.sh")
-})

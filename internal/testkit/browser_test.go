@@ -13,7 +13,7 @@ import (
 )
 
 func TestAxeIsFetched(t *testing.T) {
-	fetched(t, axe, "")
+	isFetched(t, axe, "")
 }
 
 func TestBrowserSeesWhatAPersonWould(t *testing.T) {

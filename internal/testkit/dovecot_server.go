@@ -3,17 +3,14 @@
 package testkit
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -69,19 +66,14 @@ func findDovecot() string {
 	return ""
 }
 
-// NeedDovecot skips the test where there is no Dovecot, saying so, and with
-// -short, which asks for tests without servers. In CI, where CI=true, no Dovecot is
-// a failure.
+// NeedDovecot skips the test where there is no Dovecot.
 func NeedDovecot(tb testing.TB) {
 	tb.Helper()
-	noServers(tb)
+	var err error
 	if findDovecot() == "" {
-		const none = "no dovecot program is on this machine (on Debian and Ubuntu: apt install dovecot-imapd)"
-		if os.Getenv("CI") == "true" {
-			tb.Fatal("CI must test against a real Dovecot: " + none)
-		}
-		tb.Skip("SKIPPED: " + none)
+		err = errors.New("no dovecot program is on this machine (on Debian and Ubuntu: apt install dovecot-imapd)")
 	}
+	Need(tb, err)
 }
 
 // StartDovecot starts a Dovecot of its own for this test on a free port of
@@ -129,31 +121,23 @@ func passable(dir string) bool {
 	}
 }
 
-// dovecotPatience is how long Start waits for an answer, and close for its helpers.
+// dovecotPatience is how long close waits for the server's helpers.
 const dovecotPatience = time.Minute
 
 // Start starts the server, also again after Stop, and waits until it answers.
 func (d *Dovecot) Start() {
 	d.tb.Helper()
-	ctx, cancel := context.WithTimeout(d.tb.Context(), dovecotPatience)
-	defer cancel()
-	if err := d.start(ctx); err != nil {
-		d.tb.Fatalf("starting dovecot: %v", err)
-	}
-}
-
-func (d *Dovecot) start(ctx context.Context) error {
 	// A file, not a buffer: its children keep a pipe open after the master ended.
 	output, err := os.Create(filepath.Join(d.dir, "output"))
 	if err != nil {
-		return err
+		d.tb.Fatal(err)
 	}
 	defer output.Close()
 	cmd := exec.Command(d.binary, "-F", "-c", d.conf) //nolint:noctx // Stop ends it, in its own way
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = groupAttributes()
 	if err := cmd.Start(); err != nil {
-		return err
+		d.tb.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -161,26 +145,19 @@ func (d *Dovecot) start(ctx context.Context) error {
 		close(done)
 	}()
 	d.cmd, d.done = cmd, done
-	for {
-		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", d.Addr); err == nil {
-			conn.Close()
-			return d.makeInboxes(ctx)
-		}
-		select {
-		case <-done:
-			said, _ := os.ReadFile(output.Name())
-			return fmt.Errorf("it ended at once: %s", said)
-		case <-ctx.Done():
-			return fmt.Errorf("it does not answer on %s: %w", d.Addr, ctx.Err())
-		case <-time.After(20 * time.Millisecond):
-		}
+	awaitAnswer(d.tb, "dovecot", d.Addr, done, func() string {
+		said, _ := os.ReadFile(output.Name())
+		return string(said)
+	})
+	if err := d.makeInboxes(); err != nil {
+		d.tb.Fatal(err)
 	}
 }
 
 // makeInboxes has INBOX made for the first few users, by one process each. If the
 // first two sessions of a user make it side by side, Dovecot 2.3 may abort one of them
 // for a deadlock (mdbox), or refuse what it asks.
-func (d *Dovecot) makeInboxes(ctx context.Context) error {
+func (d *Dovecot) makeInboxes() error {
 	if d.made {
 		return nil
 	}
@@ -189,7 +166,7 @@ func (d *Dovecot) makeInboxes(ctx context.Context) error {
 		return nil //nolint:nilerr // it is a matter of luck then
 	}
 	for _, u := range d.Users[:min(len(d.Users), 8)] {
-		cmd := exec.CommandContext(ctx, admin, "-c", d.conf, "fetch", "-u", u, "uid", "mailbox", "INBOX", "all")
+		cmd := exec.CommandContext(d.tb.Context(), admin, "-c", d.conf, "fetch", "-u", u, "uid", "mailbox", "INBOX", "all")
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("make INBOX of %s: %w: %s", u, err, said)
 		}
@@ -247,26 +224,3 @@ func (d *Dovecot) Log() string {
 
 // Mail returns the directory of a user's mail.
 func (d *Dovecot) Mail(user string) string { return filepath.Join(d.dir, "mail", user, "Mail") }
-
-// SetPassword changes the password of every user, on the server alone: Password stays as it
-// was.
-func (d *Dovecot) SetPassword(password string) {
-	d.tb.Helper()
-	path := filepath.Join(d.dir, "users")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		d.tb.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	for i, line := range lines {
-		f := strings.Split(line, ":")
-		f[1] = "{PLAIN}" + password
-		lines[i] = strings.Join(f, ":")
-	}
-	// Dovecot looks at the file's time, in seconds, and its size.
-	later := time.Now().Add(2 * time.Second)
-	err = os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
-	if err = errors.Join(err, os.Chtimes(path, later, later)); err != nil {
-		d.tb.Fatal(err)
-	}
-}

@@ -4,39 +4,15 @@ package testkit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 )
-
-// debianRoot returns the root of the unpacked packages with Cyrus and Courier and
-// fetches them if need be. `make setup` has done so already, so that no test waits
-// for it.
-var debianRoot = sync.OnceValues(func() (string, error) {
-	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return "", errors.New("no Cyrus and Courier: they need root on Linux here, for a file system of their own")
-	}
-	if err := needPrograms("mount coreutils", "mount", "chroot"); err != nil {
-		return "", err
-	}
-	return download("mailservers.sh")
-})
-
-// needDebianRoot is needServer for the servers in debianRoot, which it returns.
-func needDebianRoot(tb testing.TB) string {
-	tb.Helper()
-	root, err := debianRoot()
-	needServer(tb, err)
-	return root
-}
 
 // mailUser is the user and the group that the servers run as, by number: Debian's
 // "mail". Its numbers mean it in the servers' own /etc only.
@@ -47,11 +23,10 @@ const mailUser = 8
 // with the packages of other servers, and where their files lie is compiled in. It
 // ends with the test, with all its processes, which have a namespace of their own.
 type jail struct {
-	dir     string // its own etc, run, var, tmp and dev
-	syslog  *net.UnixConn
-	mu      sync.Mutex
-	logged  strings.Builder
-	written string // file of what it wrote to its standard output and error
+	root   string // of the packages
+	dir    string // its own etc, run, var, tmp and dev
+	syslog *net.UnixConn
+	logged Transcript
 }
 
 // jailScript makes the directories the server's own and runs the script that
@@ -70,17 +45,16 @@ umask 022
 inside() { chroot "$root" "$@"; }
 `
 
-// syslogMost is how much of a server's log is kept.
-const syslogMost = 1 << 20
-
 // newJail makes the directories of a server.
 func newJail(tb testing.TB, name string) *jail {
 	tb.Helper()
+	root, err := debianRoot()
+	Need(tb, err)
 	dir, err := os.MkdirTemp("", name) //nolint:usetesting // short, since Unix sockets in it allow 107 bytes
 	if err != nil {
 		tb.Fatal(err)
 	}
-	j := &jail{dir: dir, written: filepath.Join(dir, "output")}
+	j := &jail{root: root, dir: dir}
 	tb.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			tb.Error(err)
@@ -123,12 +97,7 @@ func (j *jail) listen(tb testing.TB) {
 			if err != nil {
 				return // closed below
 			}
-			j.mu.Lock()
-			if j.logged.Len() < syslogMost {
-				j.logged.Write(line[:n])
-				j.logged.WriteByte('\n')
-			}
-			j.mu.Unlock()
+			_, _ = j.logged.Write(append(line[:n:n], '\n')) // never fails
 		}
 	})
 	tb.Cleanup(func() {
@@ -155,32 +124,15 @@ func (j *jail) give(tb testing.TB, name string) {
 
 // start runs a script, which ends in the server, and waits until the server answers
 // on addr. `inside PROGRAM` runs a program of the packages in the root. The script's
-// variables are env, as in "port=143".
-func (j *jail) start(tb testing.TB, root, addr, script string, env ...string) {
+// variables are env, as in "port=143". log returns what the server said, there and to syslog.
+func (j *jail) start(tb testing.TB, addr, script string, env ...string) (log func() string) {
 	tb.Helper()
-	output, err := os.Create(j.written)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer output.Close()
 	// The shell stays, as the first process of its namespace: when it is killed, so is
 	// every other one.
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", jailScript+script+"\n")
-	cmd.Env = append(os.Environ(), "root="+root, "dir="+j.dir, "mailuser="+strconv.Itoa(mailUser))
+	cmd.Env = append(os.Environ(), "root="+j.root, "dir="+j.dir, "mailuser="+strconv.Itoa(mailUser))
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = jailAttributes()
-	serve(tb, filepath.Base(j.dir), addr, cmd, j.log)
-}
-
-// log returns what the server said, there and to syslog.
-func (j *jail) log() string {
-	data, err := os.ReadFile(j.written)
-	if err != nil {
-		data = []byte(err.Error())
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return string(data) + j.logged.String()
+	return Serve(tb, filepath.Base(j.dir), addr, cmd, j.logged.String)
 }

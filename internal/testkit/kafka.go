@@ -55,18 +55,11 @@ func KafkaToken() string {
 	return part(`{"alg":"none"}`) + "." + part(fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, KafkaUser, now-60, now+3600)) + "."
 }
 
-// NeedKafka skips the test where Apache Kafka cannot be had, saying so, and with
-// -short, which asks for tests without servers. In CI, where CI=true, no Kafka is a
-// failure.
+// NeedKafka skips the test where Apache Kafka cannot be had.
 func NeedKafka(tb testing.TB) {
 	tb.Helper()
-	noServers(tb)
-	if _, err := kafkaJars(); err != nil {
-		if os.Getenv("CI") == "true" {
-			tb.Fatalf("CI must test against a real Apache Kafka: %v", err)
-		}
-		tb.Skipf("SKIPPED: %v", err)
-	}
+	_, err := kafkaJars()
+	Need(tb, err)
 }
 
 // StartKafka starts a cluster of its own for this test. It is stopped when the

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/hinged/hinged/internal/loopback"
@@ -234,30 +233,4 @@ func (c *kafkaCluster) java(class string, args ...string) []string {
 		"-Dlog4j2.configurationFile=" + filepath.Join(c.dir, "log4j2.properties"),
 		"-cp", filepath.Join(c.jars, "*"), class,
 	}, args...)
-}
-
-// kafkaJars returns the directory of the jars and fetches them if need be.
-// `make setup` has done so already, so that no test waits for it.
-var kafkaJars = sync.OnceValues(func() (string, error) {
-	if err := needPrograms("default-jre-headless maven", "java", "mvn"); err != nil {
-		return "", err
-	}
-	return download("kafka.sh")
-})
-
-// moduleRoot returns the directory of go.mod above the working directory, which
-// is a package's when its tests run.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("no go.mod above the working directory")
-		}
-	}
 }

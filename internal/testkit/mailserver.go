@@ -6,14 +6,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
-
-	"github.com/hinged/hinged/internal/loopback"
 )
 
 // mailboxNames are the mailboxes beside INBOX that the servers of tests have.
@@ -45,89 +41,67 @@ func (d *Dovecot) MailServer() *MailServer {
 	return &MailServer{Login: d.login(d.User), log: d.Log}
 }
 
-// needServer skips the test, saying so, when err says that a server cannot run
-// here, and with -short. In CI, where CI=true, that is a failure.
-func needServer(tb testing.TB, err error) {
-	tb.Helper()
-	noServers(tb)
-	if err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		tb.Fatalf("CI must test against this server: %v", err)
-	}
-	tb.Skipf("SKIPPED: %v", err)
-}
-
 // newMailServer chooses a port, which is kept until the test ends, and a password.
 func newMailServer(tb testing.TB, prefix string) (m *MailServer, port int) {
 	tb.Helper()
-	held, err := loopback.Hold(1)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(held.Release)
-	port = held.Numbers[0]
+	port = FreePorts(tb, 1)[0]
 	return &MailServer{Login: Login{Addr: fmt.Sprint("127.0.0.1:", port), User: "owner@example.org", Password: rand.Text()}, Prefix: prefix}, port
 }
 
-// logFile makes the file that the server is to log to.
-func (m *MailServer) logFile(tb testing.TB) *os.File {
+// makeFolders makes the folders of a server that has INBOX alone.
+func (m *MailServer) makeFolders(tb testing.TB, what string) {
 	tb.Helper()
-	output, err := os.Create(filepath.Join(tb.TempDir(), "log"))
-	if err != nil {
-		tb.Fatal(err)
+	o := m.Owner(tb)
+	for _, name := range mailboxNames {
+		o.Create(m.Folder(name))
 	}
-	m.log = func() string {
-		data, err := os.ReadFile(output.Name())
-		if err != nil {
-			return err.Error()
-		}
-		return string(data)
-	}
-	return output
+	tb.Logf("%s at %s", what, m.Addr)
+	o.Close()
 }
 
-// serve runs the server cmd, which is ended with the test, and waits until it answers on
-// addr; log tells why it does not.
-func serve(tb testing.TB, what, addr string, cmd *exec.Cmd, log func() string) {
+// StartMaddy starts a maddy of its own for this test on a free port of loopback, in the
+// clear. It keeps mail in SQLite and takes any password. It is stopped when the test ends.
+func StartMaddy(tb testing.TB) *MailServer {
 	tb.Helper()
-	if err := cmd.Start(); err != nil {
+	binary, err := maddyBinary()
+	Need(tb, err)
+	m, _ := newMailServer(tb, "")
+	dir := tb.TempDir()
+	config := fmt.Sprintf(`state_dir %[1]s/state
+runtime_dir %[1]s/run
+storage.imapsql mailboxes {
+	driver sqlite3
+	dsn imapsql.db
+}
+imap tcp://%[2]s {
+	tls off
+	insecure_auth yes
+	auth dummy
+	storage &mailboxes
+}
+`, dir, m.Addr)
+	if err := os.WriteFile(filepath.Join(dir, "maddy.conf"), []byte(config), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // ends with the signal below
-		close(ended)
-	}()
-	tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		select {
-		case <-ended:
-		case <-time.After(killPatience):
-			tb.Errorf("%s was killed and has not ended within %v", what, killPatience)
-		}
-	})
-	awaitAnswer(tb, what, addr, ended, log)
+	cmd := exec.CommandContext(context.Background(), binary, "--config", filepath.Join(dir, "maddy.conf"), "run")
+	m.log = Serve(tb, "maddy", m.Addr, cmd)
+	m.makeFolders(tb, "maddy")
+	return m
 }
 
-// awaitAnswer waits until something listens on addr. It fails the test when ended
-// is closed, or nothing listens within startPatience; log tells why.
-func awaitAnswer(tb testing.TB, what, addr string, ended <-chan struct{}, log func() string) {
+// StartGreenMail starts a GreenMail of its own for this test on a free port of
+// loopback, in the clear. It keeps mail in memory, and tells no special use. It is
+// stopped when the test ends.
+func StartGreenMail(tb testing.TB) *MailServer {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), startPatience)
-	defer cancel()
-	for {
-		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr); err == nil {
-			conn.Close()
-			return
-		}
-		select {
-		case <-ended:
-			tb.Fatalf("%s ended at once:\n%s", what, log())
-		case <-ctx.Done():
-			tb.Fatalf("%s does not answer on %s: %v\n%s", what, addr, ctx.Err(), log())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	jar, err := greenmailJar()
+	Need(tb, err)
+	m, port := newMailServer(tb, "")
+	// Little memory and quick to start: the tests have few messages.
+	cmd := exec.CommandContext(context.Background(), "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dgreenmail.imap.hostname=127.0.0.1", fmt.Sprint("-Dgreenmail.imap.port=", port),
+		fmt.Sprintf("-Dgreenmail.users=owner:%s@example.org", m.Password), "-Dgreenmail.users.login=email", "-jar", jar)
+	m.log = Serve(tb, "GreenMail", m.Addr, cmd)
+	m.makeFolders(tb, "GreenMail")
+	return m
 }

@@ -14,22 +14,22 @@ import (
 // scripts/setup.sh runs these with HINGED_FETCH=1, to have the servers fetched
 // before any test waits for them, and to know whether they can be.
 func TestGreenMailIsFetched(t *testing.T) {
-	fetched(t, greenmailJar, "")
+	isFetched(t, greenmailJar, "")
 }
 
-func TestMaddyIsBuilt(t *testing.T) { fetched(t, maddyBinary, "") }
+func TestMaddyIsBuilt(t *testing.T) { isFetched(t, maddyBinary, "") }
 
 func TestCyrusAndCourierAreFetched(t *testing.T) {
-	fetched(t, debianRoot, "usr/lib/cyrus/bin/imapd", "usr/bin/imapd")
+	isFetched(t, debianRoot, "usr/lib/cyrus/bin/imapd", "usr/bin/imapd")
 }
 
-func fetched(t *testing.T, fetch func() (string, error), files ...string) {
+func isFetched(t *testing.T, fetch func() (string, error), files ...string) {
 	t.Helper()
 	path, err := fetch()
 	if err != nil && os.Getenv("HINGED_FETCH") == "1" {
 		t.Fatal(err)
 	}
-	needServer(t, err)
+	Need(t, err)
 	for _, file := range files {
 		if _, err := os.Stat(filepath.Join(path, file)); err != nil {
 			t.Error(err)

@@ -5,13 +5,13 @@ package testkit
 import "testing"
 
 func TestPrometheusIsFetched(t *testing.T) {
-	fetched(t, prometheusRoot, "bin/prometheus", "bin/promtool")
+	isFetched(t, Prometheus, "bin/prometheus", "bin/promtool")
 }
 
 func TestProxiesAreFetched(t *testing.T) {
-	fetched(t, proxiesRoot, "bin/caddy", "bin/nginx")
+	isFetched(t, Proxies, "bin/caddy", "bin/nginx")
 }
 
 func TestSchemathesisIsFetched(t *testing.T) {
-	fetched(t, schemathesis, "schemathesis/__init__.py")
+	isFetched(t, Schemathesis, "schemathesis/__init__.py")
 }
