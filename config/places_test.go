@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,5 +52,32 @@ func TestWhatIsNowhereIsSaidWithThePlaces(t *testing.T) {
 	_, err := firstOf([]string{filepath.Join(t.TempDir(), "hinged.toml"), "/nowhere/hinged.toml"})
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "/nowhere/hinged.toml") || !strings.Contains(err.Error(), "hinged init") {
 		t.Errorf("got %v, want the places looked at and what to do", err)
+	}
+}
+
+func TestLoadWithoutAPathSaysWhichFileItReadOrWhereItLooked(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("HINGED_CONFIG", "")
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"))
+	mine := filepath.Join(dir, "xdg", "hinged", "hinged.toml")
+	if err := os.MkdirAll(filepath.Dir(mine), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mine, []byte("nonsense = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(""); err == nil || !strings.HasPrefix(err.Error(), mine+":1: nonsense") {
+		t.Errorf("got %v, want a mistake in %s", err, mine)
+	}
+	if err := os.WriteFile("hinged.toml", []byte("other = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(""); err == nil || !strings.HasPrefix(err.Error(), mine+":1: nonsense") {
+		t.Errorf("got %v, want ./hinged.toml left alone: the directory may be a stranger's", err)
+	}
+	t.Setenv("HINGED_CONFIG", filepath.Join(dir, "none.toml"))
+	if _, err := Load(""); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none.toml") || strings.Contains(err.Error(), "xdg") {
+		t.Errorf("got %v, want only $HINGED_CONFIG looked at", err)
 	}
 }

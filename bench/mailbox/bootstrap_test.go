@@ -6,6 +6,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/daemon"
@@ -40,12 +41,12 @@ func (h *history) Run(ctx context.Context, emit ingest.Emit) error {
 // TestThePastIsReadAsTheDaemonReadsIt: the decisions are those that daemon.Rehearse leads to,
 // the code of `hinged bootstrap --dry-run`.
 func TestThePastIsReadAsTheDaemonReadsIt(t *testing.T) {
-	h, err := defaults()
+	h, err := settled()
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.live = 120
-	o, err := h.open(generators["persons"].make("office", 3, 500))
+	o, err := h.open(persons.Make("office", 3, 500))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,26 +23,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hinged/hinged/bench/mailbox/life"
 	"github.com/hinged/hinged/bench/mailbox/persons"
 )
 
 // longestPast is that of the table: lives are long enough for it, whatever pasts are played.
 const longestPast = 1400
 
-// generator makes lives.
-type generator struct {
-	persons []string
-	make    func(person string, seed uint64, arrivals int) *life.Life
-}
-
-// generators by their names.
-var generators = map[string]generator{"persons": {persons.Names(), persons.Make}}
-
 // command is what the command line asks for.
 type command struct {
-	*how
-	generator
+	how
 	persons []string
 	pasts   []int
 	seeds   int
@@ -64,15 +53,9 @@ func main() {
 }
 
 func parse(args []string, log io.Writer) (*command, error) {
-	h, err := defaults()
-	if err != nil {
-		return nil, err
-	}
-	c := &command{how: h}
+	c := &command{}
 	flags := flag.NewFlagSet("mailbox", flag.ContinueOnError)
 	flags.SetOutput(log)
-	name := flags.String("generator", "persons", "whose lives are played")
-	holdout := flags.Bool("holdout", false, "the same as -generator holdout")
 	who := flags.String("persons", "", "names of the `persons`, with commas; all if empty")
 	pasts := flags.String("pasts", fmt.Sprintf("0,30,130,380,%d", longestPast), "`numbers` of messages of the past, with commas")
 	flags.IntVar(&c.seeds, "seeds", 10, "how many lives of each person")
@@ -84,22 +67,26 @@ func parse(args []string, log io.Writer) (*command, error) {
 	flags.BoolVar(&c.csv, "csv", false, "every play, as CSV")
 	flags.BoolVar(&c.scores, "scores", false, "also what hinged decided whether or not it marked, and the best threshold for its scores")
 	flags.StringVar(&c.peers, "peers", "", "other tools, too: a `Python` with the packages of bench/requirements.txt")
-	flags.Func("set", "a setting, as `key=value`: prior=none, shadow=off, threshold.per_day=3; may be repeated", h.set)
+	var settings []string
+	flags.Func("set", "a setting, as `key=value` in the configuration: prior=none, shadow=off; may be repeated", func(s string) error {
+		settings = append(settings, s)
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	if *holdout {
-		*name = "holdout"
+	h, err := settled(settings...)
+	if err != nil {
+		return nil, err
 	}
-	if c.generator = generators[*name]; c.make == nil {
-		return nil, fmt.Errorf("there is no generator %q", *name)
-	}
-	if c.persons = c.generator.persons; *who != "" {
+	h.live, h.questions, h.atFirst, h.filed = c.live, c.questions, c.atFirst, c.filed
+	c.how = h
+	if c.persons = persons.Names(); *who != "" {
 		c.persons = strings.Split(*who, ",")
 	}
 	for _, p := range c.persons {
-		if !slices.Contains(c.generator.persons, p) {
-			return nil, fmt.Errorf("there is no person %q; there are %s", p, strings.Join(c.generator.persons, ", "))
+		if !slices.Contains(persons.Names(), p) {
+			return nil, fmt.Errorf("there is no person %q; there are %s", p, strings.Join(persons.Names(), ", "))
 		}
 	}
 	for p := range strings.SplitSeq(*pasts, ",") {
@@ -109,7 +96,7 @@ func parse(args []string, log io.Writer) (*command, error) {
 		}
 		c.pasts = append(c.pasts, n)
 	}
-	return c, h.options.Validate()
+	return c, c.options.Validate()
 }
 
 // run plays all lives, each core one at a time, and prints what came of it.
@@ -139,7 +126,7 @@ func (c *command) run(out io.Writer) error {
 
 // playOne plays one life with each past.
 func (c *command) playOne(person string, seed int) (all []result, err error) {
-	o, err := c.open(c.make(person, uint64(seed), max(slices.Max(c.pasts), longestPast)+c.live))
+	o, err := c.open(persons.Make(person, uint64(seed), max(slices.Max(c.pasts), longestPast)+c.live))
 	if err != nil || c.reader && o.answers {
 		return nil, err
 	}

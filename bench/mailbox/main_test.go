@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,14 +45,9 @@ func small(mail ...life.Mail) *life.Life {
 // playSmall plays a small life, of which so many messages are live.
 func playSmall(t *testing.T, l *life.Life, past, live int, settings ...string) *played {
 	t.Helper()
-	h, err := defaults()
+	h, err := settled(append(settings, "prior=none")...)
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, s := range append(settings, "prior=none") {
-		if err := h.set(s); err != nil {
-			t.Fatal(err)
-		}
 	}
 	h.live = live
 	h.options.Rules = []filter.Rule{{Match: "from:ann@harbour.example", Label: model.Important}}
@@ -112,7 +106,7 @@ func TestThePastLiesWhereItsOwnerPutIt(t *testing.T) {
 	)
 	l.TrashKept = 5*time.Hour + 30*time.Minute
 	p := playSmall(t, l, 5, 1, "shadow=off")
-	h, err := defaults()
+	h, err := settled()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,29 +180,5 @@ func TestTheRuleTakesPersonsAlone(t *testing.T) {
 		if got := rule(letterTo(c.to, c.from, "m", at, c.header), []string{me}); got != c.want {
 			t.Errorf("%s: the rule says %v", name, got)
 		}
-	}
-}
-
-func TestSettingsAreFoundByTheirPath(t *testing.T) {
-	h, err := defaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []string{"threshold.mode=budget", "threshold.per_day=3", "silence_days=5", "settle=2m", "featurize.names=false", "implicit_weight=0.5"} {
-		if err := h.set(s); err != nil {
-			t.Errorf("%s: %v", s, err)
-		}
-	}
-	o := &h.options
-	if o.Threshold.Mode != filter.ModeBudget || o.Threshold.PerDay != 3 || o.SilenceDays != 5 || o.Settle != 2*time.Minute || o.Featurize.Names || o.ImplicitWeight != 0.5 {
-		t.Errorf("the options are %+v", o)
-	}
-	for _, s := range []string{"threshold", "nothing=1", "threshold.mode.x=1", "silence_days=few", "marks=x", "prior=/none/such"} {
-		if h.set(s) == nil {
-			t.Errorf("%s is taken", s)
-		}
-	}
-	if slices.Equal(h.prior, nil) {
-		t.Error("there is no prior")
 	}
 }

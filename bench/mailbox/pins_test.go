@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
@@ -33,7 +34,7 @@ func TestPins(t *testing.T) {
 			continue
 		}
 		for _, person := range c.persons {
-			o, err := c.open(c.make(person, 1, longestPast+c.live))
+			o, err := c.open(persons.Make(person, 1, longestPast+c.live))
 			if err != nil {
 				t.Fatal(err)
 			}

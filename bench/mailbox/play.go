@@ -11,7 +11,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/hinged/hinged/bench/mailbox/life"
+	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/cli"
 	"github.com/hinged/hinged/internal/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -35,6 +37,17 @@ type how struct {
 	atFirst   int  // how many they answer when the past is read, of all mail
 	live      int  // how many arrivals are judged
 	filed     bool // the owner's own folder is watched, too
+}
+
+// settled is how an account with some settings, beside the defaults, plays lives; see
+// config.Judging.Set.
+func settled(settings ...string) (how, error) {
+	j := config.DefaultAccount().Judging
+	if _, err := j.Set(settings); err != nil {
+		return how{}, err
+	}
+	weights, err := cli.PriorWeights(&j)
+	return how{options: cli.JudgingOptions(&j, nil), prior: weights}, err
 }
 
 // verdict is what is judged of one message that came to INBOX.

@@ -71,7 +71,7 @@ var layers = []struct {
 	{"internal/e2e", nil},      // tests only
 	{"docs", nil},              // the description of the API, which is part of the program
 	{"docs/examples/...", nil}, // for those who have nothing of ours
-	{"bench/...", []string{"bench/mailbox/...", "featurize", "ingest", "ingest/archive", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
+	{"bench/...", []string{"bench/mailbox/...", "config", "featurize", "ingest", "ingest/archive", "internal/cli", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
 	{"cmd/hinged", []string{"config", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "internal/words", "model", "store", "store/boltfile", "store/copies"}},
 }

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // What scripts fetch or build, each once. `make setup` has done so already, so that no test
@@ -84,4 +85,18 @@ func moduleRoot() (string, error) {
 			return "", errors.New("no go.mod above the working directory")
 		}
 	}
+}
+
+// Promtool runs promtool in dir and returns what it printed. Its failure fails the test.
+func Promtool(tb testing.TB, dir string, args ...string) string {
+	tb.Helper()
+	root, err := Prometheus()
+	Need(tb, err)
+	cmd := exec.CommandContext(tb.Context(), filepath.Join(root, "bin", "promtool"), args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		tb.Fatalf("promtool %v: %v\n%s", args, err, out)
+	}
+	return string(out)
 }

@@ -8,6 +8,50 @@ import (
 	"unicode"
 )
 
+// external checks a login by certificate alone.
+func (t table) external(c *IMAP) {
+	const with = `with auth = "external"`
+	for _, key := range c.keys("password") {
+		t.useless(true, key, with)
+	}
+	if c.CertFile == "" && c.TLS != "none" {
+		t.check(false, "auth", "is without cert_file", c.Auth, "cert_file and key_file, which prove who connects")
+	}
+	t.check(c.TLS != "none", "auth", `needs TLS to show a certificate`, c.Auth, `tls = "tls", or "starttls"`)
+}
+
+// certificates checks the files that TLS needs, and completes their paths.
+func (t table) certificates(mode string, ca, cert, key *string) {
+	for _, file := range []struct {
+		key  string
+		path *string
+	}{{"ca_file", ca}, {"cert_file", cert}, {"key_file", key}} {
+		t.useless(*file.path != "" && mode == "none", file.key, `with tls = "none"`)
+		t.cleanPath(file.key, *file.path)
+		*file.path = t.env.path(*file.path)
+	}
+	t.check(*cert == "" || *key != "", "cert_file", "is without key_file", nil, "the private key of the certificate in key_file, too")
+	t.check(*key == "" || *cert != "", "key_file", "is without cert_file", nil, "the certificate of the private key in cert_file, too")
+}
+
+// folders checks the names of the mailboxes that have a use.
+func (t table) folders(f *Folders) {
+	const want = `a name as the mail program shows it, such as "INBOX.Sent"; or leave the key out`
+	byUse, taken := f.ByUse(), map[string]string{}
+	for _, key := range []string{"sent", "drafts", "junk", "trash", "archive", "important"} {
+		name, set := byUse[key]
+		if !set {
+			t.check(!t.has(key), key, "is empty", nil, want)
+			continue
+		}
+		t.check(!strings.EqualFold(name, "INBOX") && !strings.ContainsFunc(name, unicode.IsControl), key, "not the name of such a mailbox", name, want)
+		if other := taken[name]; other != "" {
+			t.check(false, key, "is the mailbox for "+other+" already", name, "another mailbox")
+		}
+		taken[name] = key
+	}
+}
+
 // reserved are the flags and keywords that already mean something that the
 // owner or the server says (RFC 9051 section 2.3.2, RFC 5788's registry).
 var reserved = []string{"$junk", "$notjunk", "$phishing", "$forwarded", "$mdnsent", "$submitted", "$submitpending", "$muted", "junk", "nonjunk", "notjunk", "$hingedcheck"}
