@@ -14,7 +14,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -52,7 +51,10 @@ type line struct {
 
 func main() {
 	var t teller
-	flag.Var(&t.owner, "owner", "an `address` of the owner; may be repeated")
+	flag.Func("owner", "an `address` of the owner; may be repeated", func(s string) error {
+		t.owner = append(t.owner, s)
+		return nil
+	})
 	important := flag.String("important", "", "archive of important mail")
 	ordinary := flag.String("ordinary", "", "archive of ordinary mail")
 	flag.StringVar(&t.raw, "raw", "", "`directory` to write the examples' messages to")
@@ -70,68 +72,43 @@ func main() {
 	}
 }
 
-// addresses collects a flag that may be repeated.
-type addresses []string
-
-func (a *addresses) String() string { return strings.Join(*a, ", ") }
-
-// Set adds one.
-func (a *addresses) Set(s string) error {
-	*a = append(*a, s)
-	return nil
-}
-
 // source is one archive; without a label of its own, answers tell.
 type source struct {
-	path   string
-	label  model.Label
-	reader *archive.Reader
-	next   *archive.Message
-	date   time.Time
+	path  string
+	label model.Label
 }
 
-// advance reads the next message; nil at the end. One without a date counts as of
-// the one before it.
-func (s *source) advance() error {
-	m, err := s.reader.Next()
-	if errors.Is(err, io.EOF) {
-		s.next = nil
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.next = m
-	if d := m.Date(); !d.IsZero() {
-		s.date = d
-	}
-	return nil
+// letter is a message of the archives. One without a date has that of the one before it.
+type letter struct {
+	raw   []byte
+	date  time.Time
+	label model.Label
 }
 
 // each calls fn with every message of the archives, merged by date as eval does.
-func each(sources []source, fn func(s *source) error) (err error) {
-	var reading []*source
+func each(sources []source, fn func(letter) error) error {
+	var paths []string
 	for _, s := range sources {
-		s.reader, err = archive.Open([]string{s.path}, archive.Options{Order: archive.ByDate})
+		paths = append(paths, s.path)
+	}
+	r, err := archive.Open(paths, archive.Options{Order: archive.ByDate})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var date time.Time
+	for {
+		m, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		defer s.reader.Close()
-		if err := s.advance(); err != nil {
-			return err
+		if d := m.Date(); !d.IsZero() {
+			date = d
 		}
-		reading = append(reading, &s)
-	}
-	for {
-		reading = slices.DeleteFunc(reading, func(s *source) bool { return s.next == nil })
-		if len(reading) == 0 {
-			return nil
-		}
-		first := slices.MinFunc(reading, func(a, b *source) int { return cmp.Compare(a.date.UnixNano(), b.date.UnixNano()) })
-		if err := fn(first); err != nil {
-			return err
-		}
-		if err := first.advance(); err != nil {
+		if err := fn(letter{m.Raw, date, sources[m.Source].label}); err != nil {
 			return err
 		}
 	}
@@ -139,7 +116,7 @@ func each(sources []source, fn func(s *source) error) (err error) {
 
 // teller plays mail through a filter, for its features, and tells what it saw.
 type teller struct {
-	owner addresses
+	owner []string
 	raw   string
 
 	featurizer *featurize.Featurizer
@@ -177,8 +154,8 @@ func (t *teller) tell(w io.Writer, sources []source) error {
 	}
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)
-	err = each(sources, func(s *source) error {
-		l, err := t.arrive(s)
+	err = each(sources, func(m letter) error {
+		l, err := t.arrive(m)
 		if err != nil {
 			return err
 		}
@@ -188,8 +165,8 @@ func (t *teller) tell(w io.Writer, sources []source) error {
 }
 
 // look notes what a message of the owner's answers.
-func (t *teller) look(s *source) error {
-	if m := t.featurizer.Read(s.next.Raw); m.FromOwner {
+func (t *teller) look(l letter) error {
+	if m := t.featurizer.Read(l.raw); m.FromOwner {
 		for _, id := range m.InReplyTo {
 			t.answered[id] = true
 		}
@@ -198,8 +175,8 @@ func (t *teller) look(s *source) error {
 }
 
 // arrive plays one message.
-func (t *teller) arrive(s *source) (line, error) {
-	m := t.featurizer.Read(s.next.Raw)
+func (t *teller) arrive(s letter) (line, error) {
+	m := t.featurizer.Read(s.raw)
 	at := store.Moment(0)
 	if !s.date.IsZero() {
 		at = store.MomentOf(s.date)
@@ -241,7 +218,7 @@ func (t *teller) answers(m *featurize.Message) []int {
 }
 
 // example fills in what only a message that was decided has.
-func (t *teller) example(l *line, s *source, m *featurize.Message, got filter.Result) error {
+func (t *teller) example(l *line, s letter, m *featurize.Message, got filter.Result) error {
 	n := t.total
 	t.total++
 	l.Example, l.Correspondent = &n, got.Decision.Correspondent
@@ -254,7 +231,7 @@ func (t *teller) example(l *line, s *source, m *featurize.Message, got filter.Re
 	if t.raw == "" {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(t.raw, fmt.Sprintf("%06d", n)), s.next.Raw, 0o600)
+	return os.WriteFile(filepath.Join(t.raw, fmt.Sprintf("%06d", n)), s.raw, 0o600)
 }
 
 // vector writes a vector. Other tools take no 64-bit numbers, so it counts anew.

@@ -85,7 +85,7 @@ func file(t *testing.T, name, text string) string {
 
 func TestExamplesAreThoseOfEval(t *testing.T) {
 	raw := t.TempDir()
-	lines := told(t, &teller{owner: addresses{"me@example.org"}, raw: raw}, source{path: file(t, "mail.mbox", mbox)})
+	lines := told(t, &teller{owner: []string{"me@example.org"}, raw: raw}, source{path: file(t, "mail.mbox", mbox)})
 	if len(lines) != 5 {
 		t.Fatalf("%d lines, want one for each of 5 messages", len(lines))
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-//go:embed text/*.txt
+//go:embed text/*.txt text/kinds.toml
 var texts embed.FS
 
 // grammar is a language's rules: the alternatives of each name.

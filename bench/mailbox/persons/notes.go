@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"github.com/hinged/hinged/bench/mailbox/life"
 )
@@ -15,90 +18,42 @@ import (
 // note is a kind of machine mail. Its text is the language's rule of the same name, its
 // senders' local parts are the rule NAME.from, else "from".
 type note struct {
-	kind   string
-	wanted bool
-	liked  bool
-	answer float64
-	bulk   bool    // List-Unsubscribe
-	auto   bool    // Auto-Submitted
-	pdf    float64 // how often the rule NAME.pdf names an attachment
-	junk   bool
-	auth   string
-	inJunk float64 // how often the server put it into Junk
-	look   look    // lookText: the sender's own
-	text   string  // the rule, if it isn't the note's name
-	reply  bool    // Reply-To is a stranger's address, who wrote it
+	Kind   string
+	Wanted bool
+	Liked  bool
+	Answer float64
+	Bulk   bool    // List-Unsubscribe
+	Auto   bool    // Auto-Submitted
+	PDF    float64 // how often the rule NAME.pdf names an attachment
+	Junk   bool
+	Auth   string
+	InJunk float64 `toml:"in_junk"` // how often the server put it into Junk
+	Short  bool    // a machine's short HTML, not in the sender's own look
+	Text   string  // the rule, if it isn't the note's name
+	Reply  bool    // Reply-To is a stranger's address, who wrote it
 }
 
-var notes = map[string]note{
-	"bill":       {kind: "bill", wanted: true, pdf: 0.7},
-	"reminder":   {kind: "bill", wanted: true, pdf: 0.4},
-	"receipt":    {kind: "receipt", pdf: 0.3, auto: true},
-	"parcel":     {kind: "parcel", wanted: true},
-	"shipped":    {kind: "order"},
-	"code":       {kind: "code", liked: true, auto: true},
-	"security":   {kind: "security", wanted: true, auto: true},
-	"alert":      {kind: "bank alert", wanted: true, auto: true},
-	"statement":  {kind: "statement", auto: true},
-	"travel":     {kind: "travel", wanted: true, pdf: 0.5},
-	"appoint":    {kind: "doctor", wanted: true, auto: true},
-	"school":     {kind: "school", wanted: true, pdf: 0.3},
-	"deadline":   {kind: "deadline", wanted: true},
-	"course":     {kind: "course", auto: true, liked: true},
-	"newsletter": {kind: "newsletter", bulk: true},
-	"favourite":  {kind: "newsletter", bulk: true, liked: true},
-	"marketing":  {kind: "marketing", bulk: true},
-	"social":     {kind: "social", bulk: true, auto: true},
-	"digest":     {kind: "digest", bulk: true, look: lookPlainish},
-	"notice":     {kind: "notice", auto: true},
-	"survey":     {kind: "survey", bulk: true},
-	"assigned":   {kind: "ticket", wanted: true, answer: 0.15, auto: true},
-	"ticket":     {kind: "ticket update", auto: true},
-	"report":     {kind: "report", auto: true, look: lookPlainish},
-	"order":      {kind: "shop order", wanted: true, answer: 0.05},
-	"awaited":    {kind: "newsletter", wanted: true, bulk: true, text: "favourite"},
-	"renewal":    {kind: "deadline", wanted: true},
-	"official":   {kind: "authority", wanted: true, auto: true},
-	"club":       {kind: "club", wanted: true, bulk: true, answer: 0.15},
-	"relay":      {kind: "marketplace", wanted: true, answer: 0.6},
-	"esign":      {kind: "signature", wanted: true},
-	"shared":     {kind: "document", wanted: true, answer: 0.1},
-	"edits":      {kind: "document update", auto: true},
-	"voicemail":  {kind: "voicemail", wanted: true, auto: true},
-	"jobs":       {kind: "job list", bulk: true},
-	"event":      {kind: "event", wanted: true, pdf: 0.6},
-	"reset":      {kind: "code", liked: true, auto: true},
-	"form":       {kind: "customer", wanted: true, answer: 0.8, reply: true},
-	"formspam":   {kind: "form spam", reply: true},
-	"review":     {kind: "review", auto: true, liked: true},
-	"pull":       {kind: "code review", auto: true},
-	"asked":      {kind: "review request", wanted: true, answer: 0.3, auto: true},
-	"failed":     {kind: "build", auto: true, liked: true},
-	"moved":      {kind: "course", wanted: true, auto: true},
-	"uninews":    {kind: "newsletter", bulk: true},
-	"webinar":    {kind: "marketing", bulk: true, text: "marketing"},
-	"claim":      {kind: "claim", wanted: true},
-	"problem":    {kind: "order problem", wanted: true},
-	"usage":      {kind: "notice", auto: true},
-	"points":     {kind: "loyalty", bulk: true},
-	"welcome":    {kind: "notice", bulk: true},
-	"it":         {kind: "security", wanted: true},
-	"downtime":   {kind: "notice"},
-	"hr":         {kind: "deadline", wanted: true},
-	"petition":   {kind: "newsletter", bulk: true},
-	"ecard":      {kind: "invitation", wanted: true},
-	"monitor":    {kind: "monitor", auto: true},
-	"incident":   {kind: "monitor", wanted: true, auto: true},
-	"phish":      {kind: "phishing", junk: true, auth: "fail", inJunk: 0.3},
-	"spam":       {kind: "spam", junk: true, auth: "fail", inJunk: 0.6},
-}
+// kinds reads text/kinds.toml once.
+var kinds = sync.OnceValue(func() (k struct {
+	Notes   map[string]note
+	Manners map[string]manner
+}) {
+	raw, err := texts.ReadFile("text/kinds.toml")
+	if err == nil {
+		err = toml.Unmarshal(raw, &k)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return k
+})
 
 // sectors are the groups of companies whose advertisements differ.
 var sectors = map[string]string{"telecom": "contract", "energy": "contract", "insurer": "contract", "bank": "contract", "travel": "travel", "gym": "gym", "software": "software"}
 
 // note sends one message by machine.
 func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
-	n, ok := notes[rule]
+	n, ok := kinds().Notes[rule]
 	if !ok {
 		panic("persons: no note " + rule)
 	}
@@ -106,9 +61,9 @@ func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
 		return
 	}
 	l := w.compose(r, b, rule, n, t)
-	m := arrival{kind: n.kind, wanted: w.whim(r, n.kind, n.wanted), liked: n.liked, answer: n.answer, junk: n.junk}
-	if r.Float64() < n.inJunk || !n.junk && r.Float64() < 0.003 {
-		out := life.Mail{Folder: life.Junk, Kind: n.kind, Wanted: m.wanted}
+	m := arrival{kind: n.Kind, wanted: w.whim(r, n.Kind, n.Wanted), liked: n.Liked, answer: n.Answer, junk: n.Junk}
+	if r.Float64() < n.InJunk || !n.Junk && r.Float64() < 0.003 {
+		out := life.Mail{Folder: life.Junk, Kind: n.Kind, Wanted: m.wanted}
 		if m.wanted && r.Float64() < 0.7 {
 			out.Acts = []life.Act{{At: after(w.sessions, t.Add(30*time.Hour)), Do: life.Rescue}}
 		}
@@ -131,8 +86,8 @@ func (w *world) reply(r *rand.Rand, b *brand, l *letter, t time.Time) {
 	p.v["them"], p.v["themfull"] = c.first, c.name
 	own := w.write(r, c, p, p.either("answer.formal", "answer"), l, t)
 	if own != nil && l.author != "" && r.IntN(3) == 0 {
-		m := manners["customer"]
-		w.arrive(r, w.from(r, c, p, "re.formal", own, w.later(r, t, m)), arrival{kind: m.kind, wanted: true, person: true})
+		m := kinds().Manners["customer"]
+		w.arrive(r, w.from(r, c, p, "re.formal", own, w.later(r, t, m)), arrival{kind: m.Kind, wanted: true, person: true})
 	}
 }
 
@@ -153,30 +108,30 @@ func (w *world) whim(r *rand.Rand, kind string, wanted bool) bool {
 func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time) *letter {
 	p := w.pen(r, b.lang, t)
 	p.v["brand"], p.v["no"], p.v["domain"] = b.name, b.no, b.domain
-	text := cmp.Or(n.text, rule)
+	text := cmp.Or(n.Text, rule)
 	subject, body := p.text(p.either(text+"."+sectors[b.sector], text))
 	switch { // bills carry advertisements, and advertisements a customer's number
-	case n.bulk && r.IntN(3) == 0:
+	case n.Bulk && r.IntN(3) == 0:
 		body += "\n\n" + p.say("extra.service")
-	case !n.bulk && n.look == lookText && r.IntN(4) == 0:
+	case !n.Bulk && !n.Short && r.IntN(4) == 0:
 		body += "\n\n" + p.say("extra.ad")
 	}
-	l := &letter{from: address{b.name, b.local(p, rule, n.bulk) + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
-		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.auth, zone: b.zone}
-	if n.look != lookText {
-		l.look = n.look
+	l := &letter{from: address{b.name, b.local(p, rule, n.Bulk) + "@" + b.domain}, to: []address{w.me}, at: t, subject: subject, body: body, look: b.look, lang: b.lang,
+		brand: b.name, color: b.color, signature: b.foot, via: b.via, auth: n.Auth, zone: b.zone}
+	if n.Short {
+		l.look = lookPlainish
 	}
 	if r.IntN(4) > 0 {
 		l.to[0].name = ""
 	}
 	l.id = id(r, lookText, l.from.domain())
 	l.preheader, _, _ = strings.Cut(strings.TrimLeft(body, "#>=- "), "\n")
-	if n.reply {
+	if n.Reply {
 		l.author = slug(p.say("first")) + "." + slug(p.say("last")) + "@freepost.example"
 		l.head = append(l.head, "Reply-To: "+l.author, "X-Mailer: PHPMailer 6.9 (https://phpmailer.example)")
 		l.look = lookText
 	}
-	if n.bulk || b.lists {
+	if n.Bulk || b.lists {
 		l.unsub = fmt.Sprintf("https://%s/u/%s", cmp.Or(b.via, b.domain), hex(r, 14))
 		l.head = append(l.head, fmt.Sprintf("List-Id: <%s.%s>", slug(rule), b.domain), "X-Mailer: "+b.mailer)
 	}
@@ -184,10 +139,10 @@ func (w *world) compose(r *rand.Rand, b *brand, rule string, n note, t time.Time
 		at := t.AddDate(0, 0, 6).Truncate(time.Hour)
 		l.calendar, l.method = meeting{uid: hex(r, 16) + "@" + b.domain, title: subject, organizer: l.from, guests: l.to, start: at, length: time.Hour, place: "online"}.ics("REQUEST", "NEEDS-ACTION", t), "REQUEST"
 	}
-	if n.auto && b.auto {
+	if n.Auto && b.auto {
 		l.head = append(l.head, "Auto-Submitted: auto-generated")
 	}
-	if r.Float64() < n.pdf && p.has(rule+".pdf") {
+	if r.Float64() < n.PDF && p.has(rule+".pdf") {
 		l.files = append(l.files, w.file(r, p, rule+".pdf"))
 	}
 	return l

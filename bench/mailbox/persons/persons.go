@@ -17,7 +17,7 @@ type Kind struct {
 }
 
 // Kinds are the kinds of which a bench gives figures of their own. The other names of kinds
-// (life.Mail.Kind) stand in notes.go, talk.go and beside each panel.
+// (life.Mail.Kind) stand in text/kinds.toml and beside each panel.
 var Kinds = []Kind{
 	{Name: "bill", MustFind: true}, {Name: "security", MustFind: true}, {Name: "invitation", MustFind: true}, {Name: "travel", MustFind: true},
 	{Name: "phishing", Phishing: true},

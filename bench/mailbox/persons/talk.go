@@ -12,41 +12,20 @@ import (
 // manner is how a kind of personal mail is wanted and answered. Its text is the language's
 // rule of the same name.
 type manner struct {
-	kind   string
-	wanted float64
-	answer float64
-	more   float64 // how often the other comes back after the owner's answer
-	starts float64 // how often it's the owner who begins
-	open   bool    // liked without being wanted
-	files  float64 // how often something is attached
-	office bool    // at office hours
-}
-
-var manners = map[string]manner{
-	"friend":   {kind: "friend", wanted: 1, answer: 0.55, more: 0.5, starts: 0.25, files: 0.1},
-	"forward":  {kind: "joke", answer: 0.06, more: 0.1, open: true, files: 0.3},
-	"family":   {kind: "family", wanted: 1, answer: 0.5, more: 0.4, starts: 0.25, files: 0.12},
-	"client":   {kind: "work", wanted: 1, answer: 0.75, more: 0.6, starts: 0.3, files: 0.25, office: true},
-	"work":     {kind: "work", wanted: 1, answer: 0.6, more: 0.5, starts: 0.3, files: 0.2, office: true},
-	"fyi":      {kind: "fyi", answer: 0.05, more: 0.1, open: true, files: 0.3, office: true},
-	"landlord": {kind: "household", wanted: 1, answer: 0.45, more: 0.4, starts: 0.3, files: 0.2, office: true},
-	"teacher":  {kind: "school", wanted: 1, answer: 0.3, more: 0.2, starts: 0.15, files: 0.2, office: true},
-	"cold":     {kind: "cold call", answer: 0.04, more: 0.6, files: 0.05, office: true},
-	"recruit":  {kind: "recruiter", answer: 0.05, more: 0.5, office: true},
-	"customer": {kind: "customer", wanted: 1, answer: 0.85, more: 0.45, starts: 0.05, files: 0.1},
-	"supplier": {kind: "supplier", wanted: 1, answer: 0.5, more: 0.4, starts: 0.3, files: 0.4, office: true},
-	"citizen":  {kind: "request", wanted: 1, answer: 0.5, more: 0.3, files: 0.15},
-	"board":    {kind: "committee", wanted: 1, answer: 0.45, more: 0.4, starts: 0.2, files: 0.3},
-	"fellow":   {kind: "fellow student", wanted: 1, answer: 0.6, more: 0.5, starts: 0.2, files: 0.2},
-	"trade":    {kind: "tradesman", wanted: 1, answer: 0.6, more: 0.5, starts: 0.5, files: 0.5, office: true},
-	"stranger": {kind: "stranger", wanted: 1, answer: 0.5, more: 0.3, files: 0.05},
-	"prof":     {kind: "teacher", wanted: 1, answer: 0.5, more: 0.3, starts: 0.3, files: 0.15, office: true},
+	Kind   string
+	Wanted float64
+	Answer float64
+	More   float64 // how often the other comes back after the owner's answer
+	Starts float64 // how often it's the owner who begins
+	Open   bool    // liked without being wanted
+	Files  float64 // how often something is attached
+	Office bool    // at office hours
 }
 
 // talks lets a contact write about perYear conversations, in a manner.
 func (w *world) talks(c *contact, rule string, perYear float64, days []int) {
-	m, r := manners[rule], w.rand()
-	for _, t := range w.times(r, perYear, days, m.office) {
+	m, r := kinds().Manners[rule], w.rand()
+	for _, t := range w.times(r, perYear, days, m.Office) {
 		w.talk(r, c, rule, m, t)
 	}
 }
@@ -57,9 +36,9 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 	p.v["them"], p.v["themfull"] = c.first, c.name
 	var last *letter
 	opening := rule
-	wanted := r.Float64() < m.wanted
-	answer := m.answer
-	if r.Float64() < m.starts && w.h.answers > 0 {
+	wanted := r.Float64() < m.Wanted
+	answer := m.Answer
+	if r.Float64() < m.Starts && w.h.answers > 0 {
 		last = w.write(r, c, p, "own."+w.ownRule(c.lang, rule), nil, t)
 		if last == nil || r.Float64() > 0.85 {
 			return
@@ -69,13 +48,13 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 	}
 	for range 6 {
 		l := w.from(r, c, p, rule, last, t)
-		if last == nil && r.Float64() < m.files && p.has("file") {
+		if last == nil && r.Float64() < m.Files && p.has("file") {
 			l.files = append(l.files, w.file(r, p, "file"))
 		}
-		if m.open && last == nil {
+		if m.Open && last == nil {
 			w.many(r, l)
 		}
-		answered := w.arrive(r, l, arrival{kind: m.kind, wanted: w.whim(r, m.kind, wanted), liked: m.open, person: true, answer: answer})
+		answered := w.arrive(r, l, arrival{kind: m.Kind, wanted: w.whim(r, m.Kind, wanted), liked: m.Open, person: true, answer: answer})
 		w.elsewhere = answered.IsZero() && r.Float64() < w.away()*answer
 		if w.elsewhere {
 			answered = w.later(r, l.at, m)
@@ -84,15 +63,15 @@ func (w *world) talk(r *rand.Rand, c *contact, rule string, m manner, t time.Tim
 			return
 		}
 		last = w.write(r, c, p, p.either("answer."+style(opening), "answer"), l, answered)
-		if last == nil || r.Float64() > m.more {
+		if last == nil || r.Float64() > m.More {
 			return
 		}
 		t = w.later(r, answered, m)
-		rule, answer = p.either("re."+style(opening), "re"), m.answer*0.8
+		rule, answer = p.either("re."+style(opening), "re"), m.Answer*0.8
 		if r.Float64() < 0.3 { // only thanks
 			rule, answer, wanted = "thanks", 0.05, false
 		} else {
-			wanted = m.wanted > 0
+			wanted = m.Wanted > 0
 		}
 	}
 }
@@ -137,7 +116,7 @@ func (w *world) ownRule(lang, rule string) string {
 	if (&pen{lang: lang}).has("own." + rule) {
 		return rule
 	}
-	if manners[rule].office && (&pen{lang: lang}).has("own.work") {
+	if kinds().Manners[rule].Office && (&pen{lang: lang}).has("own.work") {
 		return "work"
 	}
 	return "friend"
@@ -146,7 +125,7 @@ func (w *world) ownRule(lang, rule string) string {
 // later is when the other comes back.
 func (w *world) later(r *rand.Rand, t time.Time, m manner) time.Time {
 	t = t.Add(time.Duration((0.2+r.ExpFloat64()*14)*float64(time.Hour)) + 3*time.Minute)
-	for t.Hour() < 6 || m.office && (t.Weekday() == time.Saturday || t.Weekday() == time.Sunday) {
+	for t.Hour() < 6 || m.Office && (t.Weekday() == time.Saturday || t.Weekday() == time.Sunday) {
 		t = t.Add(5 * time.Hour)
 	}
 	return t

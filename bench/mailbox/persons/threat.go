@@ -22,13 +22,13 @@ func (w *world) fakes(perYear float64, brands []*brand, people []*contact) {
 		b := *brands[r.IntN(len(brands))]
 		rules := append([]string{"phish", "phish", "security"}, fakeRules[b.sector]...)
 		rule := rules[r.IntN(len(rules))]
-		n := note{kind: "phishing", junk: true, auth: "fail", pdf: notes[rule].pdf}
+		n := note{Kind: "phishing", Junk: true, Auth: "fail", PDF: kinds().Notes[rule].PDF}
 		b.froms, b.domain, b.no = nil, nearly(r, b.domain), "••••"
 		if r.IntN(3) == 0 { // a domain of its own passes its own checks
-			n.auth = "pass"
+			n.Auth = "pass"
 		}
 		if r.IntN(4) == 0 {
-			n.auth = "none"
+			n.Auth = "none"
 		}
 		b.via = []string{b.domain, "vps" + hex(r, 4) + ".cheaphost.example", "web.hacked-blog.example"}[r.IntN(3)]
 		l := w.compose(r, &b, rule, n, t)
