@@ -25,8 +25,8 @@ const gmail = "X-GM-EXT-1"
 // keywords in use, and in the messages that the owner wrote, of which mailers tells.
 func clients(f *Found, mailers []imap.Mailer) []Client {
 	var out []Client
-	for i := range programs {
-		p := &programs[i]
+	for i := range programs() {
+		p := &programs()[i]
 		if by := p.trace(f, mailers); by != "" {
 			out = append(out, Client{p.Name(), by, p.Shows})
 		}
@@ -44,7 +44,7 @@ func (p *Program) trace(f *Found, mailers []imap.Mailer) string {
 			return m.Field + " " + m.Name
 		}
 	}
-	for _, keyword := range p.keywords {
+	for _, keyword := range p.Keywords {
 		i := slices.IndexFunc(f.Keywords, func(k imap.KeywordUse) bool { return strings.EqualFold(k.Name, keyword) })
 		if i >= 0 {
 			return "keyword " + f.Keywords[i].Name
@@ -58,10 +58,10 @@ func (p *Program) trace(f *Found, mailers []imap.Mailer) string {
 func writer(name string) *Program {
 	var found *Program
 	longest := 0
-	for i := range programs {
-		for _, m := range programs[i].mailers {
+	for i := range programs() {
+		for _, m := range programs()[i].Mailers {
 			if len(m) > longest && strings.Contains(strings.ToLower(name), m) {
-				found, longest = &programs[i], len(m)
+				found, longest = &programs()[i], len(m)
 			}
 		}
 	}

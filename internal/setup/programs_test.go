@@ -30,12 +30,12 @@ func TestThePageOfMailProgramsSaysWhatTheProgramKnows(t *testing.T) {
 		text := func(i int) string { return strings.NewReplacer("`", "", "*", "").Replace(strings.TrimSpace(cells[i])) }
 		rows = append(rows, fmt.Sprintf("%v|%s|%s|%s", tried, text(1), text(2), text(3)))
 	}
-	if len(rows) != len(programs) {
-		t.Errorf("the page has %d programs, the table in programs.go %d", len(rows), len(programs))
+	if len(rows) != len(programs()) {
+		t.Errorf("the page has %d programs, the table in programs.toml %d", len(rows), len(programs()))
 	}
-	for i, p := range programs[:min(len(rows), len(programs))] {
+	for i, p := range programs()[:min(len(rows), len(programs()))] {
 		if want := fmt.Sprintf("%v|%s|%s|mark = ['%s']", p.Tried, p.Title, p.Shows, p.Mark); rows[i] != want {
-			t.Errorf("row %d of docs/mail-programs.md is\n%s\nand programs.go has\n%s", i+1, rows[i], want)
+			t.Errorf("row %d of docs/mail-programs.md is\n%s\nand programs.toml has\n%s", i+1, rows[i], want)
 		}
 	}
 }
@@ -43,8 +43,8 @@ func TestThePageOfMailProgramsSaysWhatTheProgramKnows(t *testing.T) {
 func TestEveryProgramShowsTheMarkThatIsSetForIt(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{}
-	for i := range programs {
-		p := &programs[i]
+	for i := range programs() {
+		p := &programs()[i]
 		if !hasMark(p.Sees, p.Mark) && !hasMark(p.SeesWith, p.Mark) {
 			t.Errorf("%s does not show %s", p.Title, p.Mark)
 		}
@@ -67,7 +67,7 @@ func TestEveryProgramShowsTheMarkThatIsSetForIt(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	seen, withLines, unseen := shown([]string{"$LABEL1"})
-	if programNames(seen) != "Thunderbird" || programNames(withLines) != "NeoMutt, OfflineIMAP" || len(unseen) != len(programs)-3 {
+	if programNames(seen) != "Thunderbird" || programNames(withLines) != "NeoMutt, OfflineIMAP" || len(unseen) != len(programs())-3 {
 		t.Errorf("got %s; %s; %s", programNames(seen), programNames(withLines), programNames(unseen))
 	}
 }

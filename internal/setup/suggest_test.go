@@ -87,12 +87,12 @@ func TestTheMarkIsSeenWhereMailIsRead(t *testing.T) {
 		{NewKeywords: true, Starred: 5, Keywords: []imap.KeywordUse{{Name: "$label1", Messages: 2}, {Name: "$labelimportant", Messages: 3}}},
 		{Permanent: []string{`\flagged`}},
 	} {
-		for i := range programs {
-			for j := range programs {
-				got := Suggest(&found, []*Program{&programs[i], &programs[j]})
-				for _, p := range []Program{programs[i], programs[j]} {
+		for i := range programs() {
+			for j := range programs() {
+				got := Suggest(&found, []*Program{&programs()[i], &programs()[j]})
+				for _, p := range []Program{programs()[i], programs()[j]} {
 					if !slices.ContainsFunc(got.Marks, func(m string) bool { return hasMark(append(p.SeesWith, p.Sees...), m) }) {
-						t.Errorf("%s and %s: %s does not show %q", programs[i].Title, programs[j].Title, p.Title, got.Marks)
+						t.Errorf("%s and %s: %s does not show %q", programs()[i].Title, programs()[j].Title, p.Title, got.Marks)
 					}
 				}
 				for _, m := range got.Marks {
