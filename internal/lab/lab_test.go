@@ -5,6 +5,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/model/theory"
 )
 
 func TestSVMLight(t *testing.T) {
@@ -189,4 +191,216 @@ func svmlightTwin(text string) (rows []map[uint64]float64) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func generate(t *testing.T, what string, examples, dimensions int, seed uint64) []model.Lesson {
+	t.Helper()
+	lessons, err := Generator{What: what, Examples: examples, Dimensions: dimensions, Seed: seed}.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lessons
+}
+
+// TestGeneratorsMakeWhatTheySay: unit vectors, the margin or the share of wrong labels
+// that was asked for, both labels, and the same again from the same seed alone.
+func TestGeneratorsMakeWhatTheySay(t *testing.T) {
+	for _, margin := range []float64{0.02, 0.3} {
+		lessons := generate(t, fmt.Sprintf("separable:%g", margin), 400, 5, 3)
+		widest := theory.FindWidest(lessons, 3000)
+		if widest.Margin < margin*0.9 || widest.AtMost < margin || widest.AtMost > margin*1.5 {
+			t.Errorf("separable:%g has a margin from %v to %v", margin, widest.Margin, widest.AtMost)
+		}
+		important := 0
+		for _, e := range lessons {
+			if math.Abs(e.Vector.SquaredNorm()-1) > 1e-12 || e.Vector.Validate() != nil || len(e.Vector) != 5 {
+				t.Fatalf("%v is no unit vector in 5 dimensions", e.Vector)
+			}
+			if e.Label == model.Important {
+				important++
+			}
+		}
+		if important < 150 || important > 250 {
+			t.Errorf("%d of 400 are important", important)
+		}
+	}
+	clean, noisy := generate(t, "noisy:0", 2000, 8, 4), generate(t, "noisy:0.2", 2000, 8, 4)
+	wrong := 0
+	for i := range clean {
+		if !reflect.DeepEqual(clean[i].Vector, noisy[i].Vector) {
+			t.Fatal("noise changed a vector")
+		}
+		if clean[i].Label != noisy[i].Label {
+			wrong++
+		}
+	}
+	if wrong < 320 || wrong > 480 {
+		t.Errorf("noisy:0.2 has %d of 2000 labels wrong", wrong)
+	}
+	// After half a turn every label is what it was not.
+	still, turned := generate(t, "drifting:0", 1000, 6, 5), generate(t, "drifting:180", 1000, 6, 5)
+	if theory.FindWidest(still, 2000).Margin < 0.08 || theory.FindWidest(turned, 2000).Margin > 0 {
+		t.Error("a hyperplane that stands still separates its examples, one that turns does not")
+	}
+	if again := generate(t, "drifting:180", 1000, 6, 5); !reflect.DeepEqual(again, turned) {
+		t.Error("the same seed gave other examples")
+	}
+	if other := generate(t, "drifting:180", 1000, 6, 6); reflect.DeepEqual(other, turned) {
+		t.Error("another seed gave the same examples")
+	}
+	if len(generate(t, "vempala:4", 0, 0, 0)) != 4 || len(generate(t, "blum:7.5", 0, 0, 0)) != 4 {
+		t.Error("the hard instances have four examples each")
+	}
+	for what, want := range map[string]string{
+		"vempala:x": "want a number of dimensions", "blum:0.5": "want a number K", "separable:1": "want a margin", "separable:": "want a margin",
+		"noisy:2": "want a share", "drifting:-1": "want an angle", "random:1": "the generators are vempala:N",
+	} {
+		if _, err := (Generator{What: what, Examples: 5, Dimensions: 3}).Generate(); !errors.Is(err, ErrExperiment) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, g := range []Generator{{"noisy:0", 0, 5, 1}, {"noisy:0", 5, 1, 1}} {
+		if _, err := g.Generate(); !errors.Is(err, ErrExperiment) {
+			t.Errorf("%+v: %v", g, err)
+		}
+	}
+}
+
+// everyone names the whole family for a test.
+func everyone(t *testing.T, passes int) []Experiment {
+	t.Helper()
+	x := Experiment{
+		Learner: model.DefaultSpec(), Passes: passes, Budget: 20,
+		Modified: &theory.ModifiedOptions{Sigma: 0.2, Delta: 0.1, Seed: 1},
+	}
+	all, err := x.Named([]string{"all"})
+	if err != nil || len(all) != len(Names()) {
+		t.Fatalf("%d of %d learners: %v", len(all), len(Names()), err)
+	}
+	return all
+}
+
+// TestNoLearnerOfTheFamilyPassesItsCeiling: on every kind of stream, in one pass or
+// many, and with descent at any rate, whose ceiling is that of another learner.
+func TestNoLearnerOfTheFamilyPassesItsCeiling(t *testing.T) {
+	experiments := everyone(t, 40)
+	for _, rate := range []float64{0.01, 1, 3, 100} {
+		for _, loss := range []theory.Loss{theory.LossHinge, theory.LossPerceptron} {
+			experiments = append(experiments, Experiment{Descent: &Descent{loss, rate}, Learner: model.DefaultSpec(), Passes: 3})
+		}
+	}
+	experiments = append(experiments, everyone(t, 1)...)
+	for _, what := range []string{"separable:0.1", "noisy:0.2", "drifting:90", "vempala:6", "blum:20"} {
+		lessons := generate(t, what, 60, 4, 9)
+		for _, x := range experiments {
+			r, err := x.Run(lessons)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Mistakes == 0 || r.Ceiling == nil && r.NoCeiling == "" || r.Ceiling != nil && *r.Ceiling < uint64(r.Mistakes) {
+				t.Errorf("%s, %s: %d mistakes in %d passes; %+v", what, x.String(), r.Mistakes, r.Passes, r)
+			}
+		}
+	}
+}
+
+// TestTheFamilyOnHardInstances: lifting and normalising collapse Vempala's instance, a
+// map and kernels more so; the modified perceptron is right wherever |cos| ≥ σ.
+func TestTheFamilyOnHardInstances(t *testing.T) {
+	names := []string{"perceptron", "lifted", "lifted-normalised", "quadratic", "polynomial-2", "modified"}
+	x := Experiment{Learner: model.DefaultSpec(), Passes: 10_000}
+	experiments, err := x.Named(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lessons := generate(t, "vempala:8", 0, 0, 0)
+	c, err := Compare(lessons, experiments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]*Report{}
+	for i, r := range c.Learners {
+		if r.Name != names[i] {
+			t.Fatalf("learner %d is %s", i, r.Name)
+		}
+		got[r.Name] = r
+	}
+	if n := got["perceptron"].Mistakes; n < 1<<7 {
+		t.Errorf("the perceptron made %d mistakes", n)
+	}
+	for _, name := range names[1:] {
+		if r := got[name]; r.Mistakes > got["perceptron"].Mistakes/50 || name != "modified" && !r.Separated {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	var table strings.Builder
+	if err := c.WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"lifted-normalised  --learner perceptron --lift 1 --normalise\n", "learner "} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("%q is not in\n%s", want, table.String())
+		}
+	}
+}
+
+func TestNamesOfTheFamily(t *testing.T) {
+	x := Experiment{Learner: model.DefaultSpec(), Lift: 2, Budget: 7}
+	got, err := x.Named([]string{"lifted", budgeted, "descent", "margin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var does []string
+	for _, x := range got {
+		does = append(does, x.does())
+	}
+	want := []string{
+		"--learner perceptron --lift 2",
+		"--learner passive-aggressive --aggressiveness 0.2 --variant 2 --kernel-degree 2 --budget 7 --lift 2",
+		"--learner descent --loss hinge --rate 0.1 --lift 2",
+		"--learner margin --margin 1 --lift 2",
+	}
+	if !slices.Equal(does, want) {
+		t.Errorf("got %q, want %q", does, want)
+	}
+	for _, names := range [][]string{{"winnow"}, {"perceptron", ""}} {
+		if _, err := x.Named(names); !errors.Is(err, ErrExperiment) {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+	x.Budget = 0
+	if _, err := x.Named([]string{budgeted}); !errors.Is(err, ErrExperiment) {
+		t.Errorf("a budget of 0: %v", err)
+	}
+}
+
+// BenchmarkFamily measures a lesson of every learner.
+func BenchmarkFamily(b *testing.B) {
+	lessons, err := Generator{What: "noisy:0.1", Examples: 1000, Dimensions: 50, Seed: 1}.Generate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := Experiment{Learner: model.DefaultSpec(), Passes: 1, Budget: 100}
+	all, err := x.Named([]string{"all"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, x := range all {
+		if x.Modified != nil {
+			continue // it is taught all lessons at once
+		}
+		b.Run(x.Name, func(b *testing.B) {
+			prepared, err := x.prepare(lessons)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l, err := x.pupil()
+			if err != nil {
+				b.Fatal(err)
+			}
+			for n := 0; b.Loop(); n++ {
+				l.Learn(prepared[n%len(prepared)])
+			}
+		})
+	}
 }

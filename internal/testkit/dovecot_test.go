@@ -4,6 +4,8 @@ package testkit
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"net/mail"
 	"testing"
 )
@@ -72,5 +74,25 @@ func TestMailIsTheSameForTheSameSeedAndCanBeRead(t *testing.T) {
 	reply := a.Reply(first)
 	if reply.From != a.Owner || reply.To != first.From || !bytes.Contains(reply.Raw, []byte("<"+first.MessageID+">")) {
 		t.Errorf("the reply is from %s to %s and must name %s", reply.From, reply.To, first.MessageID)
+	}
+}
+
+// TestTheTLSProxyReadsWhatIsSaid, which goes encrypted on both of its sides, and says
+// goodbye in the server's name.
+func TestTheTLSProxyReadsWhatIsSaid(t *testing.T) {
+	d := StartDovecot(t, DovecotOptions{TLS: true})
+	p := StartTLSProxy(t, d.Addr, d.TLSConfig)
+	login := d.login(d.User)
+	login.Addr, login.TLSConfig = p.Addr, &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	login.TLSConfig.RootCAs.AppendCertsFromPEM(p.Certificate)
+	o := login.Owner(t)
+	o.Select("INBOX")
+	if said := p.Commands(); said["LOGIN"] != 1 || said["SELECT"] != 1 || said["STORE"] != 0 {
+		t.Errorf("the proxy heard %v, want one LOGIN and one SELECT", said)
+	}
+	p.Bye("going down")
+	<-o.Client().Closed()
+	if p.Cuts() != 1 {
+		t.Errorf("%d cuts, want 1", p.Cuts())
 	}
 }
