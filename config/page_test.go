@@ -207,8 +207,10 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 	if !another || table != "account.imap." {
 		c.Accounts[0].IMAP.File = "password"
 	}
-	if table != "kafka." || companions[path].key == "" {
+	if companions[path].key != "kafka.sasl" {
 		c.Kafka.Username = ""
+	} else if name == "username" && value != nil {
+		c.Kafka.File = "kafka-password"
 	}
 	plain, err := c.Encode()
 	if err != nil {
@@ -375,6 +377,26 @@ const pageRest = `
 
 What hardly anybody sets: limits, the learner, rare servers.
 `
+
+// TestEveryKeyOfTheExampleIsValidAndHasItsDefault: alone, as others of its kind would be a
+// second place for the same.
+func TestEveryKeyOfTheExampleIsValidAndHasItsDefault(t *testing.T) {
+	eachKey(t, func(k key, table bool) {
+		if table {
+			return
+		}
+		var v struct{ Value any }
+		if err := toml.Unmarshal([]byte("value = "+k.value), &v); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range refusals(t, k.path, v.Value) {
+			t.Errorf("%s = %s: %v", k.path, k.value, m)
+		}
+		if k.preset != "" && k.preset != "[]" && k.value != k.preset {
+			t.Errorf("%s is %s, and by default %s", k.path, k.value, k.preset)
+		}
+	})
+}
 
 // A page made by refusing values is right only if the values are refused.
 func TestWhatThePageAllowsIsWhatTheValidatorAsksFor(t *testing.T) {
