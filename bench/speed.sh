@@ -5,7 +5,7 @@
 # hinged on the mail of an archive, beside bogofilter, which was taught the same mail, and
 # `wc -w`. Of each program it takes the processor time of the whole process.
 #
-# It needs Go and Debian's package bogofilter, which HINGED_INSTALL=1 installs as root;
+# It needs Go, Python and Debian's package bogofilter, which HINGED_INSTALL=1 installs as root;
 # without it, bogofilter is left out. Any mail will do, such as your own.
 set -eu
 
@@ -24,4 +24,5 @@ mkdir "$work/dir"
 CGO_ENABLED=0 "$GO" build -trimpath -tags prod -o "$work/hinged" ./cmd/hinged
 CGO_ENABLED=0 "$GO" build -trimpath -o "$work/hinged-lab" ./cmd/hinged-lab
 "$GO" build -o "$work/speed" ./bench/speed
-"$work/speed" -owner "$2" -hinged "$work/hinged" -lab "$work/hinged-lab" -dir "$work/dir" -rounds "${3:-5}" "$1"
+messages=$("$work/speed" "$2" "$work/dir" "$1")
+"${PYTHON:-python3}" "$(dirname "$0")/speed.py" "$2" "$work/hinged" "$work/hinged-lab" "$work/dir" "${3:-5}" "$messages"

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command speed measures what a message costs, beside other programs; bench/speed.sh
-// runs it. First it teaches an account the mail of an archive, as `hinged eval` does with
-// immediate labels, and leaves in DIR
+// Command speed teaches an account the mail of an archive, as `hinged eval` does with
+// immediate labels, for bench/speed.sh. It prints the number of messages and leaves in DIR
 //
 //	hinged.db, hinged.toml  the account, for `hinged classify --config DIR/hinged.toml`
 //	mail.mbox               the same mail without compression
 //	important, ordinary     the same examples as two mboxes, for other tools
 //
-// Then it runs every program in turn, ROUNDS times, and prints a table.
-//
-//	speed -owner me@example.org -hinged PROGRAM -dir DIR [-rounds 5] mail.mbox.gz
+//	speed OWNER DIR ARCHIVE
 package main
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/archive"
@@ -55,28 +48,16 @@ password_file = "password"
 const together = 500
 
 func main() {
-	var m measuring
-	flag.StringVar(&m.owner, "owner", "", "`address` of the owner")
-	flag.StringVar(&m.hinged, "hinged", "", "the `program`")
-	flag.StringVar(&m.lab, "lab", "", "the `program` hinged-lab")
-	flag.StringVar(&m.dir, "dir", "", "an empty `directory` to work in")
-	flag.IntVar(&m.rounds, "rounds", 5, "how often each program runs")
-	flag.Parse()
-	if m.owner == "" || m.hinged == "" || m.lab == "" || m.dir == "" || m.rounds < 1 || flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "speed: want -owner ADDRESS, -hinged PROGRAM, -lab PROGRAM, -dir DIR and one archive; see speed -help")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: speed OWNER DIR ARCHIVE")
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var err error
-	if m.messages, err = prepare(m.owner, m.dir, flag.Arg(0)); err == nil {
-		err = m.run(ctx, os.Stdout)
-	}
+	messages, err := prepare(os.Args[1], os.Args[2], os.Args[3])
 	if err != nil {
-		stop()
 		fmt.Fprintln(os.Stderr, "speed:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to stop
+		os.Exit(1)
 	}
+	fmt.Println(messages)
 }
 
 // prepare returns the number of messages.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store/boltfile"
@@ -79,38 +78,5 @@ func TestPrepareTeachesAnAccountAndSortsItsMail(t *testing.T) {
 	}
 	if a := w.Filter().State().Account; a.Messages != 3 || a.Important != 1 || a.Ordinary != 1 {
 		t.Errorf("the account has %d messages, %d important, %d ordinary; want 3, 1, 1", a.Messages, a.Important, a.Ordinary)
-	}
-}
-
-func TestRatiosAreMediansOfTheRounds(t *testing.T) {
-	of := func(seconds ...int) *program {
-		p := &program{}
-		for _, s := range seconds {
-			p.took = append(p.took, cost{processor: time.Duration(s) * time.Second})
-		}
-		return p
-	}
-	// A busy machine slows down both programs of a round.
-	if got := ratio(of(10, 40, 12), of(5, 10, 3)); got != "4.0" {
-		t.Errorf("got %s, want 4.0", got)
-	}
-	if got := median([]float64{3, 1, 2, 10}); got != 2.5 {
-		t.Errorf("got %v, want 2.5", got)
-	}
-	if got := ratio(nil, of(1)); got != "" {
-		t.Errorf("got %q for a program that is left out", got)
-	}
-}
-
-func TestAProgramMayEndWithItsOwnCodes(t *testing.T) {
-	for code, want := range map[string]bool{"0": true, "2": true, "3": false} {
-		p := program{name: "sh", command: []string{"sh", "-c", "exit " + code}, code: 2}
-		if err := p.run(t.Context()); (err == nil) != want {
-			t.Errorf("exit code %s: %v", code, err)
-		}
-	}
-	p := program{name: "none", command: []string{"/no/such/program"}, code: 2}
-	if p.run(t.Context()) == nil {
-		t.Error("a program that is not there ran")
 	}
 }
