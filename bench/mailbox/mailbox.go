@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hinged/hinged/bench/mailbox/life"
+	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/filter"
@@ -16,16 +16,16 @@ import (
 
 // roles are what the folders are for.
 var roles = map[string]ingest.Role{
-	life.Inbox: ingest.RoleInbox, life.Sent: ingest.RoleSent, life.Junk: ingest.RoleJunk,
-	life.Trash: ingest.RoleTrash, life.Archive: ingest.RoleArchive, life.Filed: ingest.RoleOther,
+	persons.Inbox: ingest.RoleInbox, persons.Sent: ingest.RoleSent, persons.Junk: ingest.RoleJunk,
+	persons.Trash: ingest.RoleTrash, persons.Archive: ingest.RoleArchive, persons.Filed: ingest.RoleOther,
 }
 
 // folders are the names of roles, in the order in which a server lists them.
-var folders = []string{life.Archive, life.Filed, life.Inbox, life.Junk, life.Sent, life.Trash}
+var folders = []string{persons.Archive, persons.Filed, persons.Inbox, persons.Junk, persons.Sent, persons.Trash}
 
 // opened is a life whose messages are read, for several plays.
 type opened struct {
-	*life.Life
+	*persons.Life
 	options filter.Options
 	read    []*featurize.Message // as Mail
 	arrived []int                // indexes into Mail of what others wrote
@@ -41,7 +41,7 @@ type step struct {
 }
 
 // open reads the messages of a life.
-func (h *how) open(l *life.Life) (*opened, error) {
+func (h *how) open(l *persons.Life) (*opened, error) {
 	o := &opened{Life: l, options: h.options}
 	o.options.Featurize.Owner = l.Owner
 	reader, err := pipeline.NewPool(1).Reader(o.options.Featurize)
@@ -55,14 +55,14 @@ func (h *how) open(l *life.Life) (*opened, error) {
 			return nil, err
 		}
 		o.read = append(o.read, read)
-		if m.Folder != life.Sent {
+		if m.Folder != persons.Sent {
 			o.arrived = append(o.arrived, i)
 		}
 		o.steps = append(o.steps, step{m.At, i, -1})
 		for n, a := range m.Acts {
 			o.steps = append(o.steps, step{a.At, i, n})
 		}
-		if slices.ContainsFunc(m.Acts, func(a life.Act) bool { return a.Do == life.Answer }) {
+		if slices.ContainsFunc(m.Acts, func(a persons.Act) bool { return a.Do == persons.Answer }) {
 			answered++
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/bench/mailbox/life"
 	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
@@ -32,13 +31,13 @@ func letterTo(to, from, id string, at time.Time, header string) []byte {
 }
 
 // small is a life of few messages, an hour from each other.
-func small(mail ...life.Mail) *life.Life {
-	l := &life.Life{Person: "small", Owner: []string{me}, TakesOff: 1, TrashKept: 48 * time.Hour, Mail: mail}
+func small(mail ...persons.Mail) *persons.Life {
+	l := &persons.Life{Person: "small", Owner: []string{me}, TakesOff: 1, TrashKept: 48 * time.Hour, Mail: mail}
 	for i := range l.Mail {
 		m := &l.Mail[i]
 		m.At = time.Date(2026, 3, 2, 9+i, 0, 0, 0, time.UTC)
 		from, to, header := "ann@harbour.example", me, ""
-		if m.Folder == life.Sent {
+		if m.Folder == persons.Sent {
 			from, to, header = me, from, fmt.Sprintf("In-Reply-To: <m%d@example.org>\r\n", i-1)
 		}
 		m.Raw = letterTo(to, from, fmt.Sprintf("m%d", i), m.At, header)
@@ -50,7 +49,7 @@ func small(mail ...life.Mail) *life.Life {
 }
 
 // playSmall plays a small life, of which so many messages are live.
-func playSmall(t *testing.T, l *life.Life, past, live int, settings ...string) *played {
+func playSmall(t *testing.T, l *persons.Life, past, live int, settings ...string) *played {
 	t.Helper()
 	h, err := settled(append(settings, "prior=none")...)
 	if err != nil {
@@ -71,8 +70,8 @@ func playSmall(t *testing.T, l *life.Life, past, live int, settings ...string) *
 
 func TestOneRightAndOneWrongMarkAreHalfAPrecision(t *testing.T) {
 	l := small(
-		life.Mail{Folder: life.Inbox, Wanted: true, Kind: "bill"},
-		life.Mail{Folder: life.Inbox, Kind: "phishing", Acts: []life.Act{{Do: life.Read}}},
+		persons.Mail{Folder: persons.Inbox, Wanted: true, Kind: "bill"},
+		persons.Mail{Folder: persons.Inbox, Kind: "phishing", Acts: []persons.Act{{Do: persons.Read}}},
 	)
 	p := playSmall(t, l, 0, 2, "shadow=off")
 	o := ours(p)
@@ -88,7 +87,7 @@ func TestOneRightAndOneWrongMarkAreHalfAPrecision(t *testing.T) {
 }
 
 func TestNothingIsMarkedInShadow(t *testing.T) {
-	l := small(life.Mail{Folder: life.Inbox, Wanted: true}, life.Mail{Folder: life.Inbox})
+	l := small(persons.Mail{Folder: persons.Inbox, Wanted: true}, persons.Mail{Folder: persons.Inbox})
 	o := ours(playSmall(t, l, 0, 2, "shadow=on"))
 	if o.marks() != 0 || o.firstMark != -1 || o.tally.Recall() != 0 {
 		t.Errorf("%d marks, the first on day %d, recall %v", o.marks(), o.firstMark, o.tally.Recall())
@@ -96,20 +95,20 @@ func TestNothingIsMarkedInShadow(t *testing.T) {
 }
 
 func TestThePastLiesWhereItsOwnerPutIt(t *testing.T) {
-	did := func(do ...life.Do) (acts []life.Act) {
+	did := func(do ...persons.Do) (acts []persons.Act) {
 		for _, d := range do {
-			acts = append(acts, life.Act{Do: d})
+			acts = append(acts, persons.Act{Do: d})
 		}
 		return acts
 	}
 	l := small(
-		life.Mail{Folder: life.Inbox, Acts: did(life.Read, life.Delete)}, // and gone for good before the live part
-		life.Mail{Folder: life.Inbox, Acts: did(life.Delete)},
-		life.Mail{Folder: life.Inbox, Acts: did(life.Read, life.Answer)},
-		life.Mail{Folder: life.Sent},
-		life.Mail{Folder: life.Junk, Acts: did(life.Rescue)},
-		life.Mail{Folder: life.Inbox, Acts: did(life.ToArchive)},
-		life.Mail{Folder: life.Inbox, Wanted: true},
+		persons.Mail{Folder: persons.Inbox, Acts: did(persons.Read, persons.Delete)}, // and gone for good before the live part
+		persons.Mail{Folder: persons.Inbox, Acts: did(persons.Delete)},
+		persons.Mail{Folder: persons.Inbox, Acts: did(persons.Read, persons.Answer)},
+		persons.Mail{Folder: persons.Sent},
+		persons.Mail{Folder: persons.Junk, Acts: did(persons.Rescue)},
+		persons.Mail{Folder: persons.Inbox, Acts: did(persons.ToArchive)},
+		persons.Mail{Folder: persons.Inbox, Wanted: true},
 	)
 	l.TrashKept = 5*time.Hour + 30*time.Minute
 	p := playSmall(t, l, 5, 1, "shadow=off")

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hinged/hinged/bench/mailbox/life"
+	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/model"
 )
 
@@ -74,22 +74,22 @@ func peers(python string, o *opened, p *played) (out []*outcome, err error) {
 // lessons are what a message teaches. By what is answered: yes when the owner answers it,
 // stars it or passes it on; no when they delete it, or after a week without any of that. By
 // what is kept: two days after it came, yes if the owner has read it and not thrown it away.
-func lessons(m *life.Mail, mail int) (out []told) {
+func lessons(m *persons.Mail, mail int) (out []told) {
 	no := m.At.Add(7 * day)
 	kept := told{m.At.Add(2 * day), "learn", mail, "kept", false, nil, ""}
 	thrown := false
 	for _, a := range m.Acts {
 		early := a.At.Before(kept.at)
 		switch a.Do {
-		case life.Answer, life.Star, life.Forward:
+		case persons.Answer, persons.Star, persons.Forward:
 			out = append(out, told{a.At, "learn", mail, "answered", true, nil, ""})
 			no = time.Time{} // whatever comes later
-		case life.Delete, life.ToJunk:
+		case persons.Delete, persons.ToJunk:
 			thrown = thrown || early
 			if a.At.Before(no) {
 				no = a.At
 			}
-		case life.Read:
+		case persons.Read:
 			kept.Important = kept.Important || early
 		}
 	}

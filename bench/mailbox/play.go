@@ -10,7 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/hinged/hinged/bench/mailbox/life"
+	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/cli"
@@ -197,10 +197,10 @@ func (p *player) arrival(l *letter) *filter.Arrived {
 
 // What the acts do.
 var (
-	moves = map[life.Do]string{
-		life.Delete: life.Trash, life.ToArchive: life.Archive, life.ToFolder: life.Filed, life.ToJunk: life.Junk, life.Rescue: life.Inbox,
+	moves = map[persons.Do]string{
+		persons.Delete: persons.Trash, persons.ToArchive: persons.Archive, persons.ToFolder: persons.Filed, persons.ToJunk: persons.Junk, persons.Rescue: persons.Inbox,
 	}
-	flags = map[life.Do]string{life.Read: `\Seen`, life.Star: `\Flagged`, life.Answer: `\Answered`, life.Forward: "$Forwarded"}
+	flags = map[persons.Do]string{persons.Read: `\Seen`, persons.Star: `\Flagged`, persons.Answer: `\Answered`, persons.Forward: "$Forwarded"}
 )
 
 // take has one step happen, the next one.
@@ -216,7 +216,7 @@ func (p *player) take(s step) {
 	if b := p.steps[p.next-1]; b.act < 0 || !b.at.Equal(s.at) || p.Mail[b.mail].Acts[b.act].Do != do {
 		p.modseq++
 	}
-	if do == life.Read {
+	if do == persons.Read {
 		p.takeOff()
 	}
 	l := p.letters[s.mail]
@@ -228,8 +228,8 @@ func (p *player) take(s step) {
 		if p.started && p.watches(to) {
 			p.tell(p.arrival(l), l.mail)
 		}
-	case do == life.Unstar:
-		p.flag(l, l.without(flags[life.Star]))
+	case do == persons.Unstar:
+		p.flag(l, l.without(flags[persons.Star]))
 	default:
 		p.flag(l, l.with(flags[do]))
 	}
@@ -239,14 +239,14 @@ func (p *player) arrive(i int) {
 	m := &p.Mail[i]
 	l := &letter{mail: i, at: m.At, read: p.read[i]}
 	p.letters[i] = l
-	if m.Folder == life.Sent {
+	if m.Folder == persons.Sent {
 		l.flags = []string{`\seen`}
 	}
 	p.put(l, m.Folder)
 	if !p.started {
 		return
 	}
-	if m.Folder == life.Inbox {
+	if m.Folder == persons.Inbox {
 		l.v = &verdict{mail: i, at: m.At, day: int(m.At.Sub(p.start) / day), kind: m.Kind, wanted: m.Wanted}
 		p.verdicts = append(p.verdicts, l.v)
 	}
@@ -273,7 +273,7 @@ func (p *player) vanish(l *letter, to string) {
 // expunge empties Trash of what lay there long enough, as the server does.
 func (p *player) expunge() {
 	for _, l := range p.letters {
-		if l != nil && l.folder == life.Trash && p.TrashKept > 0 && p.now.Sub(l.binned) >= p.TrashKept {
+		if l != nil && l.folder == persons.Trash && p.TrashKept > 0 && p.now.Sub(l.binned) >= p.TrashKept {
 			p.vanish(l, "")
 		}
 	}
@@ -377,7 +377,7 @@ func (p *player) takeOff() {
 	wrong := p.wrong
 	p.wrong = nil
 	for _, l := range wrong {
-		if l.folder != life.Inbox {
+		if l.folder != persons.Inbox {
 			continue
 		}
 		p.takenOff++

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
-
-	"github.com/hinged/hinged/bench/mailbox/life"
 )
 
 // meeting is an event of a calendar (RFC 5545).
@@ -120,7 +118,7 @@ func (w *world) accept(r *rand.Rand, p *pen, m meeting, l *letter, t time.Time) 
 		refs: []string{l.id}, method: "REPLY"}
 	m.guests = []address{w.me}
 	own.calendar = m.ics("REPLY", "ACCEPTED", t)
-	w.put(r, own, life.Mail{Folder: life.Sent, Kind: "own"})
+	w.put(r, own, Mail{Folder: Sent, Kind: "own"})
 }
 
 // convenes lets the owner invite guests perYear times; their programs answer.
@@ -136,7 +134,7 @@ func (w *world) convenes(guests []*contact, perYear float64) {
 			cs, m.guests = append(cs, guests[i]), append(m.guests, guests[i].address)
 		}
 		own := &letter{from: w.me, to: m.guests, at: t, subject: subject, body: body, look: w.look, lang: p.lang, auth: "own", id: id(r, w.look, w.me.domain()), calendar: m.ics("REQUEST", "NEEDS-ACTION", t), method: "REQUEST"}
-		w.put(r, own, life.Mail{Folder: life.Sent, Kind: "own"})
+		w.put(r, own, Mail{Folder: Sent, Kind: "own"})
 		for _, c := range cs {
 			at := t.Add(time.Duration(r.ExpFloat64() * 5 * float64(time.Hour)))
 			says, status := p.say("invite.accept"), "ACCEPTED"

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
-
-	"github.com/hinged/hinged/bench/mailbox/life"
 )
 
 // note is a kind of machine mail. Its text is the language's rule of the same name, its
@@ -63,9 +61,9 @@ func (w *world) note(r *rand.Rand, b *brand, rule string, t time.Time) {
 	l := w.compose(r, b, rule, n, t)
 	m := arrival{kind: n.Kind, wanted: w.whim(r, n.Kind, n.Wanted), liked: n.Liked, answer: n.Answer, junk: n.Junk}
 	if r.Float64() < n.InJunk || !n.Junk && r.Float64() < 0.003 {
-		out := life.Mail{Folder: life.Junk, Kind: n.Kind, Wanted: m.wanted}
+		out := Mail{Folder: Junk, Kind: n.Kind, Wanted: m.wanted}
 		if m.wanted && r.Float64() < 0.7 {
-			out.Acts = []life.Act{{At: after(w.sessions, t.Add(30*time.Hour)), Do: life.Rescue}}
+			out.Acts = []Act{{At: after(w.sessions, t.Add(30*time.Hour)), Do: Rescue}}
 		}
 		w.put(r, l, out)
 		return

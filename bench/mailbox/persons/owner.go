@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"sort"
 	"time"
-
-	"github.com/hinged/hinged/bench/mailbox/life"
 )
 
 // habits are how an owner treats mail. Shares are 0 to 1.
@@ -71,11 +69,11 @@ func after(times []time.Time, t time.Time) time.Time {
 
 // handle decides what the owner does with a message that came to INBOX at at. It returns the
 // acts in order of time, and when the owner answers (zero: never).
-func (w *world) handle(r *rand.Rand, m arrival, at time.Time) (acts []life.Act, answered time.Time) {
-	do := func(t time.Time, d life.Do) { acts = append(acts, life.Act{At: t, Do: d}) }
+func (w *world) handle(r *rand.Rand, m arrival, at time.Time) (acts []Act, answered time.Time) {
+	do := func(t time.Time, d Do) { acts = append(acts, Act{At: t, Do: d}) }
 	h := w.h
 	if h.marksAll {
-		do(at.Add(time.Duration(2+r.IntN(50))*time.Second), life.Read)
+		do(at.Add(time.Duration(2+r.IntN(50))*time.Second), Read)
 	}
 	seen := after(w.sessions, at.Add(time.Minute))
 	seen = seen.Add(time.Duration(r.IntN(900)) * time.Second)
@@ -95,11 +93,11 @@ func (w *world) handle(r *rand.Rand, m arrival, at time.Time) (acts []life.Act, 
 			when = after(w.sessions, when).Add(time.Duration(r.IntN(900)) * time.Second)
 		}
 		if !h.marksAll {
-			do(when, life.Read)
+			do(when, Read)
 		}
 	}
 	if m.junk && !contrary && r.Float64() < 0.55 {
-		do(when.Add(8*time.Second), life.ToJunk)
+		do(when.Add(8*time.Second), ToJunk)
 		return acts, answered
 	}
 	last := when
@@ -113,16 +111,16 @@ func (w *world) handle(r *rand.Rand, m arrival, at time.Time) (acts []life.Act, 
 			t = after(w.sessions, when.Add(delay)).Add(time.Duration(r.IntN(1200)) * time.Second)
 		}
 		answered, last = t, t
-		do(t, life.Answer)
+		do(t, Answer)
 	}
 	star := 0.002
 	if m.wanted {
 		star = h.stars
 	}
 	if opened && r.Float64() < star {
-		do(when.Add(20*time.Second), life.Star)
+		do(when.Add(20*time.Second), Star)
 		if r.Float64() < 0.2 { // done with it
-			do(after(w.sessions, last.Add(40*time.Hour)), life.Unstar)
+			do(after(w.sessions, last.Add(40*time.Hour)), Unstar)
 		}
 	}
 	w.tidy(r, m, opened, contrary, last, do)
@@ -130,13 +128,13 @@ func (w *world) handle(r *rand.Rand, m arrival, at time.Time) (acts []life.Act, 
 }
 
 // order sorts acts and ends them with the move that ends a message, or with the life.
-func (w *world) order(acts []life.Act) []life.Act {
+func (w *world) order(acts []Act) []Act {
 	sort.SliceStable(acts, func(i, j int) bool { return acts[i].At.Before(acts[j].At) })
 	for i, a := range acts {
 		if a.At.After(w.end) {
 			return acts[:i]
 		}
-		if a.Do == life.Delete || a.Do == life.ToJunk || a.Do == life.ToArchive || a.Do == life.ToFolder {
+		if a.Do == Delete || a.Do == ToJunk || a.Do == ToArchive || a.Do == ToFolder {
 			return acts[:i+1]
 		}
 	}
@@ -163,31 +161,31 @@ func (w *world) openShare(m arrival) float64 {
 }
 
 // tidy is where a message ends: deleted, archived, filed, or left where it is.
-func (w *world) tidy(r *rand.Rand, m arrival, opened, contrary bool, last time.Time, do func(time.Time, life.Do)) {
+func (w *world) tidy(r *rand.Rand, m arrival, opened, contrary bool, last time.Time, do func(time.Time, Do)) {
 	h := w.h
 	soon := last.Add(time.Duration(5+r.IntN(60)) * time.Second)
 	sweep := after(w.cleanups, last.Add(6*time.Hour)).Add(time.Duration(r.IntN(40)) * time.Second)
 	keep := m.wanted != contrary
 	switch {
 	case keep && r.Float64() < h.files && !m.person:
-		do(soon, life.ToFolder)
+		do(soon, ToFolder)
 	case keep && opened && r.Float64() < h.archives:
-		do(sweep, life.ToArchive)
+		do(sweep, ToArchive)
 	case keep:
 		if r.Float64() < 0.06 {
-			do(sweep.AddDate(0, 0, 20), life.Delete)
+			do(sweep.AddDate(0, 0, 20), Delete)
 		}
 	case m.person && r.Float64() < 0.5: // kept for politeness' sake
 		if opened && r.Float64() < h.archives {
-			do(sweep, life.ToArchive)
+			do(sweep, ToArchive)
 		}
 	case r.Float64() < h.bins:
-		do(soon, life.Delete)
+		do(soon, Delete)
 	case r.Float64() < h.cleans:
-		do(sweep, life.Delete)
+		do(sweep, Delete)
 	case opened && r.Float64() < h.archives:
-		do(sweep, life.ToArchive)
+		do(sweep, ToArchive)
 	case !opened && !h.marksAll && r.Float64() < h.clears:
-		do(sweep, life.Read) // "mark all as read"
+		do(sweep, Read) // "mark all as read"
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"testing"
 
 	"github.com/emersion/go-message/mail"
-
-	"github.com/hinged/hinged/bench/mailbox/life"
 )
 
 // human are the kinds that people write.
@@ -23,10 +21,10 @@ var human = []string{"friend", "joke", "family", "work", "fyi", "household", "co
 	"fellow student", "teacher", "parents", "team", "mailing list", "school letter", "doctor's letter", "tradesman", "stranger"}
 
 // lives are the whole lives that were made, by name and seed.
-var lives = map[string]*life.Life{}
+var lives = map[string]*Life{}
 
 // made is Make of a whole life, made once.
-func made(name string, seed uint64) *life.Life {
+func made(name string, seed uint64) *Life {
 	key := fmt.Sprint(name, seed)
 	if lives[key] == nil {
 		lives[key] = Make(name, seed, 1520)
@@ -41,12 +39,12 @@ type counts struct {
 	deleted, forwarded, junked                     float64
 }
 
-func count(l *life.Life) (c counts) {
+func count(l *Life) (c counts) {
 	for _, m := range l.Mail {
-		if m.Folder == life.Sent {
+		if m.Folder == Sent {
 			continue
 		}
-		did := func(d life.Do) bool { return slices.ContainsFunc(m.Acts, func(a life.Act) bool { return a.Do == d }) }
+		did := func(d Do) bool { return slices.ContainsFunc(m.Acts, func(a Act) bool { return a.Do == d }) }
 		add := func(to *float64, yes bool) {
 			if yes {
 				*to++
@@ -55,16 +53,16 @@ func count(l *life.Life) (c counts) {
 		c.n++
 		add(&c.human, slices.Contains(human, m.Kind))
 		add(&c.wanted, m.Wanted)
-		add(&c.junk, m.Folder == life.Junk)
+		add(&c.junk, m.Folder == Junk)
 		add(&c.unasked, m.Kind == "spam" || m.Kind == "phishing")
-		add(&c.read, did(life.Read))
-		add(&c.wantedRead, m.Wanted && did(life.Read))
-		add(&c.otherRead, !m.Wanted && did(life.Read))
-		add(&c.answered, did(life.Answer))
-		add(&c.starred, did(life.Star))
-		add(&c.deleted, did(life.Delete))
-		add(&c.forwarded, did(life.Forward))
-		add(&c.junked, did(life.ToJunk))
+		add(&c.read, did(Read))
+		add(&c.wantedRead, m.Wanted && did(Read))
+		add(&c.otherRead, !m.Wanted && did(Read))
+		add(&c.answered, did(Answer))
+		add(&c.starred, did(Star))
+		add(&c.deleted, did(Delete))
+		add(&c.forwarded, did(Forward))
+		add(&c.junked, did(ToJunk))
 	}
 	return c
 }
@@ -161,7 +159,7 @@ func TestEveryMessageParsesAndSaysWhatItIs(t *testing.T) {
 			if to, err := r.Header.AddressList("To"); err != nil || len(to) == 0 {
 				t.Errorf("%s %d: To: %v %v", name, i, to, err)
 			}
-			if own := slices.Contains(l.Owner, from[0].Address); own != (m.Folder == life.Sent) && m.Kind != "customer" && m.Kind != "form spam" {
+			if own := slices.Contains(l.Owner, from[0].Address); own != (m.Folder == Sent) && m.Kind != "customer" && m.Kind != "form spam" {
 				t.Errorf("%s %d: from %s in %s", name, i, from[0].Address, m.Folder)
 			}
 			if s, err := r.Header.Subject(); err != nil || strings.ContainsAny(s, "{}") {
@@ -245,11 +243,11 @@ func TestActsComeAfterTheMailInOrderAndEndWithAMove(t *testing.T) {
 					t.Fatalf("%s %d: act %d comes too early", name, i, k)
 				}
 				last = a.At
-				if (a.Do == life.Delete || a.Do == life.ToJunk || a.Do == life.ToArchive || a.Do == life.ToFolder) && k != len(m.Acts)-1 {
+				if (a.Do == Delete || a.Do == ToJunk || a.Do == ToArchive || a.Do == ToFolder) && k != len(m.Acts)-1 {
 					t.Fatalf("%s %d: acts after a move: %v", name, i, m.Acts)
 				}
 			}
-			if m.Folder == life.Sent && (len(m.Acts) > 0 || m.Wanted) {
+			if m.Folder == Sent && (len(m.Acts) > 0 || m.Wanted) {
 				t.Errorf("%s %d: acts on the owner's own mail", name, i)
 			}
 		}
@@ -261,7 +259,7 @@ func TestEachAnswerLiesInSent(t *testing.T) {
 	for _, name := range []string{"family", "shop"} {
 		l := made(name, 1)
 		sent := map[string]bool{}
-		head := func(m life.Mail, key string) string {
+		head := func(m Mail, key string) string {
 			r, err := mail.CreateReader(bytes.NewReader(m.Raw))
 			if err != nil {
 				t.Fatal(err)
@@ -269,12 +267,12 @@ func TestEachAnswerLiesInSent(t *testing.T) {
 			return r.Header.Get(key)
 		}
 		for _, m := range l.Mail {
-			if m.Folder == life.Sent {
+			if m.Folder == Sent {
 				sent[head(m, "In-Reply-To")] = true
 			}
 		}
 		for i, m := range l.Mail {
-			if slices.ContainsFunc(m.Acts, func(a life.Act) bool { return a.Do == life.Answer }) && !sent[head(m, "Message-Id")] {
+			if slices.ContainsFunc(m.Acts, func(a Act) bool { return a.Do == Answer }) && !sent[head(m, "Message-Id")] {
 				t.Errorf("%s %d (%s): answered, and no answer is there", name, i, m.Kind)
 			}
 		}

@@ -5,8 +5,6 @@ package persons
 import (
 	"math/rand/v2"
 	"time"
-
-	"github.com/hinged/hinged/bench/mailbox/life"
 )
 
 // manner is how a kind of personal mail is wanted and answered. Its text is the language's
@@ -206,7 +204,7 @@ func (w *world) write(r *rand.Rand, c *contact, p *pen, rule string, last *lette
 	if elsewhere {
 		return l
 	}
-	w.put(r, l, life.Mail{Folder: life.Sent, Kind: "own"})
+	w.put(r, l, Mail{Folder: Sent, Kind: "own"})
 	w.echo(r, c, p, l)
 	return l
 }

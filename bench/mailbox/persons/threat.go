@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
-
-	"github.com/hinged/hinged/bench/mailbox/life"
 )
 
 // fakes sends perYear look-alikes of the owner's own companies and people: their words, from
@@ -51,7 +49,7 @@ var fakeRules = map[string][]string{
 // unwelcome delivers phishing or spam: to Junk, as far as the server sees it.
 func (w *world) unwelcome(r *rand.Rand, l *letter, kind string, caught float64) {
 	if r.Float64() < caught {
-		w.put(r, l, life.Mail{Folder: life.Junk, Kind: kind})
+		w.put(r, l, Mail{Folder: Junk, Kind: kind})
 		return
 	}
 	w.arrive(r, l, arrival{kind: kind, junk: true})

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/hinged/hinged/bench/mailbox/life"
 )
 
 // world is a life while it is made.
@@ -31,7 +29,7 @@ type world struct {
 	honour     [2]string // "Liebe", "Frau"
 	sessions   []time.Time
 	cleanups   []time.Time
-	out        []life.Mail
+	out        []Mail
 	taken      map[string]bool // domains
 	brands     []*brand
 	people     []*contact
@@ -199,7 +197,7 @@ func (p *pen) text(rule string) (subject, body string) {
 }
 
 // put renders a letter and adds it.
-func (w *world) put(r *rand.Rand, l *letter, m life.Mail) {
+func (w *world) put(r *rand.Rand, l *letter, m Mail) {
 	to := w.me
 	m.At, m.Raw = l.at, l.render(r, to)
 	w.out = append(w.out, m)
@@ -215,21 +213,21 @@ func (w *world) arrive(r *rand.Rand, l *letter, m arrival) time.Time {
 	if m.wanted && answered.IsZero() && w.trusted != nil && r.Float64() < w.h.forwards {
 		acts = w.pass(r, l, acts)
 	}
-	w.put(r, l, life.Mail{Folder: life.Inbox, Kind: m.kind, Wanted: m.wanted, Acts: acts})
+	w.put(r, l, Mail{Folder: Inbox, Kind: m.kind, Wanted: m.wanted, Acts: acts})
 	return answered
 }
 
 // pass forwards a message that was read to the one whom the owner trusts.
-func (w *world) pass(r *rand.Rand, l *letter, acts []life.Act) []life.Act {
-	if len(acts) == 0 || acts[0].Do != life.Read {
+func (w *world) pass(r *rand.Rand, l *letter, acts []Act) []Act {
+	if len(acts) == 0 || acts[0].Do != Read {
 		return acts
 	}
 	t := acts[0].At.Add(3 * time.Second)
 	p := w.pen(r, w.trusted.lang, t)
 	p.v["them"], p.v["subject"] = w.trusted.first, l.subject
 	own := &letter{from: w.me, to: []address{w.trusted.address}, at: t, subject: "Fwd: " + l.subject, body: p.say("ask") + "\n\n" + w.first, look: w.look, lang: p.lang, id: id(r, w.look, w.me.domain()), quotes: l, auth: "own", files: l.files}
-	w.put(r, own, life.Mail{Folder: life.Sent, Kind: "own"})
-	return w.order(append(acts, life.Act{At: t, Do: life.Forward}))
+	w.put(r, own, Mail{Folder: Sent, Kind: "own"})
+	return w.order(append(acts, Act{At: t, Do: Forward}))
 }
 
 // id makes a Message-ID as the program of the look does.
@@ -303,11 +301,11 @@ func (w *world) every(r *rand.Rand, distance float64, days []int, _ bool) (ts []
 }
 
 // cut keeps the last arrivals messages of others and what the owner wrote among them.
-func (w *world) cut(arrivals int) []life.Mail {
+func (w *world) cut(arrivals int) []Mail {
 	sort.SliceStable(w.out, func(i, j int) bool { return w.out[i].At.Before(w.out[j].At) })
 	n := 0
 	for i := len(w.out) - 1; i >= 0; i-- {
-		if w.out[i].Folder != life.Sent {
+		if w.out[i].Folder != Sent {
 			if n == arrivals {
 				return w.out[i+1:]
 			}

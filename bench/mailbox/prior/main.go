@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hinged/hinged/bench/mailbox/life"
 	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/filter"
@@ -55,7 +54,7 @@ func run() error {
 }
 
 // learn returns the weights at the end of a life.
-func learn(l *life.Life) (*model.Weights, error) {
+func learn(l *persons.Life) (*model.Weights, error) {
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = l.Owner
 	reader, err := featurize.New(o.Featurize)
@@ -91,7 +90,7 @@ func learn(l *life.Life) (*model.Weights, error) {
 		}
 		read := reader.Read(m.Raw)
 		meta := filter.NewMeta(read)
-		if m.Folder == life.Sent {
+		if m.Folder == persons.Sent {
 			meta = meta.ByOwner()
 		} else {
 			label := model.Ordinary

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package life says what happens in a private mailbox: the mail that comes, what its owner
-// wants of it, and what its owner does with it. The two are not the same, and that is why
-// mailboxes are made up here: of a real one nobody knows what its owner wanted.
-package life
+package persons
 
 import "time"
 
-// Life is what happens in one mailbox.
+// Life is what happens in one mailbox: the mail that comes, what its owner wants of it, and
+// what its owner does with it. The two are not the same, and that is why mailboxes are made
+// up here: of a real one nobody knows what its owner wanted.
 type Life struct {
 	Person string   // who it is, in a word
 	Owner  []string // the owner's addresses
