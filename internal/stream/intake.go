@@ -15,8 +15,7 @@ import (
 	"github.com/hinged/hinged/internal/pipeline"
 )
 
-// intake reads a partition ahead of its writer, within a bound of bytes. A partition has
-// two: one reads on, the other reads again what that passed over.
+// intake reads a partition ahead of its writer, within a bound of bytes.
 type intake struct {
 	stage  *pipeline.Ordered[*item, *item]
 	room   *semaphore.Weighted // for bytes read and not committed
@@ -42,9 +41,8 @@ const (
 	readAhead    = 2048 // records
 )
 
-func (e *Engine) newIntake(limit int64, partitions int32, a *asides) *intake {
+func (e *Engine) newIntake(limit int64, partitions int32, line *pipeline.Reader, a *asides) *intake {
 	in := &intake{room: semaphore.NewWeighted(limit), limit: limit, asides: a}
-	line := e.reader.Line() // of its own: a full one must not keep others waiting
 	// What it holds in bytes is bounded by room.
 	in.stage = pipeline.New(pipeline.Options[*item]{
 		Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
@@ -88,7 +86,7 @@ func (in *intake) order() <-chan chan *item {
 // take notes that bytes are held, or waits until there is room. One record larger
 // than all of it passes alone.
 func (in *intake) take(ctx context.Context, it *item) error {
-	it.size, it.of = min(it.size, in.limit), in
+	it.size = min(it.size, in.limit)
 	if err := in.room.Acquire(ctx, it.size); err != nil {
 		return err
 	}
@@ -164,8 +162,7 @@ func (r *reading) next(ctx context.Context, reader Reader) (kafka.Batch, error) 
 			}
 			return b, nil
 		}
-		var lost *kafka.OffsetError
-		if errors.As(err, &lost) || errors.Is(err, kafka.ErrCorrupt) || errors.Is(err, kafka.ErrRecreated) {
+		if stays(err) {
 			return b, err
 		}
 		r.trouble(fmt.Errorf("cannot read: %w", err))
@@ -174,6 +171,12 @@ func (r *reading) next(ctx context.Context, reader Reader) (kafka.Batch, error) 
 			return b, nil //nolint:nilerr // ctx is done
 		}
 	}
+}
+
+// stays reports whether an error of a Reader will not pass.
+func stays(err error) bool {
+	var lost *kafka.OffsetError
+	return errors.As(err, &lost) || errors.Is(err, kafka.ErrCorrupt) || errors.Is(err, kafka.ErrRecreated)
 }
 
 // put hands on what one call of Next gave.

@@ -15,11 +15,11 @@ import (
 // item is one record on its way to the accounts, or only a step of the position.
 type item struct {
 	record kafka.Record
-	next   int64 // the position once this is done
-	epoch  int32 // of the leader that took what is before that; 0: not known
-	empty  bool  // there is no record: what was there was passed over
-	size   int64 // bytes that it holds
-	of     *intake
+	next   int64    // the position once this is done
+	epoch  int32    // of the leader that took what is before that; 0: not known
+	empty  bool     // there is no record: what was there was passed over
+	size   int64    // bytes that it holds
+	late   bool     // it was passed over before
 	passed []passed // what was passed over since the item before it; see asides
 	// skipped counts what lies before it and is no record of anybody's.
 	markers, aborted int

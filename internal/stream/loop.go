@@ -25,9 +25,9 @@ const (
 
 // ready returns the item that is to be applied next, if one is ready: that which comes in
 // order goes before what was passed over, but not for ever.
-func (p *partition) ready() *item {
+func (p *partition) ready(ctx context.Context) *item {
 	if p.inRow >= share {
-		if it := p.behind.poll(); it != nil {
+		if it := p.nextLate(ctx); it != nil {
 			p.inRow = 0
 			return it
 		}
@@ -37,7 +37,7 @@ func (p *partition) ready() *item {
 		return it
 	}
 	p.inRow = 0
-	return p.behind.poll()
+	return p.nextLate(ctx)
 }
 
 // await waits for the first item of a batch, and gives signs of life meanwhile. It returns nil
@@ -46,21 +46,22 @@ func (p *partition) await(ctx context.Context) *item {
 	it := p.again
 	p.again = nil
 	for it == nil {
-		if it = p.ready(); it != nil {
+		if it = p.ready(ctx); it != nil {
 			break
 		}
-		if p.intake.closed || p.behind.closed {
+		if p.intake.closed || p.late.err != nil {
 			return nil
+		}
+		var again <-chan time.Time // reading again failed, and is tried once more
+		if _, _, some := p.asides.stretch(); some {
+			again = time.After(time.Until(p.late.after))
 		}
 		select {
 		case next, open := <-p.intake.order():
 			p.intake.comes(next, open)
-		case next, open := <-p.behind.order():
-			p.behind.comes(next, open)
 		case it = <-p.intake.head:
 			p.intake.head = nil
-		case it = <-p.behind.head:
-			p.behind.head = nil
+		case <-again:
 		case <-p.asked:
 		case <-ctx.Done():
 			return nil
@@ -81,18 +82,15 @@ func (p *partition) more(ctx context.Context, began time.Time) *item {
 			return nil
 		}
 	}
-	if it := p.ready(); it != nil {
+	if it := p.ready(ctx); it != nil {
 		return it
 	}
-	if p.intake.head == nil && p.behind.head == nil {
+	if p.intake.head == nil {
 		return nil
 	}
 	select {
 	case it := <-p.intake.head:
 		p.intake.head = nil
-		return it
-	case it := <-p.behind.head:
-		p.behind.head = nil
 		return it
 	case <-ctx.Done():
 		return nil

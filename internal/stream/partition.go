@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
@@ -41,13 +42,14 @@ type partition struct {
 
 	// ---
 	ctx    context.Context // of work
-	intake *intake         // what comes, in order
-	behind *intake         // what that passed over, in order
+	line   *pipeline.Reader
+	intake *intake // what comes, in order
+	late   late    // what that passed over
 	asides *asides
 	cache  *cache
 	batch  batch
 	again  *item              // taken from an intake and not applied yet
-	inRow  int                // items from intake since the last from behind
+	inRow  int                // items from intake since the last late one
 	took   time.Duration      // to produce and commit the last batch
 	topic  kafka.TopicID      // of the input, when it began
 	cuts   []int64            // where its log lost its end; see store.LogPosition
@@ -140,12 +142,13 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 		}
 	})
 	p.asides = newAsides(p.e.o.AccountLimit, info.LogPosition)
-	p.behind = p.e.newIntake(max(1, readAhead/behindShare), p.partitions(), p.asides)
-	p.intake = p.e.newIntake(max(1, readAhead-readAhead/behindShare), p.partitions(), p.asides)
+	p.line = p.e.reader.Line() // of its own: a full one must not keep others waiting
+	p.late = late{}
+	defer p.late.close()
+	p.intake = p.e.newIntake(readAhead, p.partitions(), p.line, p.asides)
 	if len(info.Pending) > 0 {
 		wanted := make(chan string, wantedAhead)
 		p.intake.seen = func(key []byte) { p.want(wanted, key) }
-		p.behind.seen = p.intake.seen
 		p.vault.keep(p.bringers + 2) // one for the writer, one for the rest
 		bring := func(do func(context.Context, <-chan string) error) {
 			beside.Go(func() {
@@ -159,7 +162,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 		}
 		bring(p.fill)
 	}
-	p.state.holds(p.intake, p.behind)
+	p.state.holds(p.intake)
 	ended := p.read(ctx, at)
 	err = p.write(ctx)
 	readErr := ended()
@@ -169,33 +172,24 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	return errors.Join(err, readErr)
 }
 
-// behindShare: of the bytes that a partition reads ahead, one in so many is for what was
-// passed over.
-const behindShare = 4
+// open returns a reader of the partition from an offset on.
+func (p *partition) open(from int64) Reader {
+	return p.e.o.Broker.Read(p.id.Topic, p.topic, p.id.Number, from)
+}
 
-// read has both intakes read, until ended is called, which waits for them and says why
-// one could not go on.
+// read has the intake read, until ended is called, which waits for it and says why it could not
+// go on.
 func (p *partition) read(ctx context.Context, at int64) (ended func() error) {
 	ctx, stop := context.WithCancel(ctx)
-	open := func(from int64) Reader { return p.e.o.Broker.Read(p.id.Topic, p.topic, p.id.Number, from) }
-	how := func(why *string) *reading {
-		return &reading{trouble: func(err error) { p.note(why, err) }, pause: func(n int) error { return p.pause(ctx, n) }, reached: p.reached}
-	}
-	errs := make([]error, 2)
-	var readers sync.WaitGroup
-	front := p.asides.position()
-	readers.Go(func() {
-		errs[0] = p.intake.run(ctx, how(&p.state.readingProblem), &continuous{Reader: open(at), b: p.e.o.Broker, id: p.id, at: at, epoch: front.Epoch})
-	})
-	readers.Go(func() { errs[1] = p.behind.again(ctx, how(&p.state.behindProblem), open) })
+	how := &reading{trouble: func(err error) { p.note(&p.state.readingProblem, err) }, pause: func(n int) error { return p.pause(ctx, n) }, reached: p.reached}
+	reader := &continuous{Reader: p.open(at), b: p.e.o.Broker, id: p.id, at: at, epoch: p.asides.position().Epoch}
+	why := make(chan error, 1)
+	go func() { why <- p.intake.run(ctx, how, reader) }()
 	return func() error {
 		stop()
-		for _, in := range []*intake{p.intake, p.behind} {
-			for range in.stage.Order() { // let the reader end
-			}
+		for range p.intake.stage.Order() { // let the reader end
 		}
-		readers.Wait()
-		return errors.Join(errs...)
+		return <-why
 	}
 }
 
@@ -204,7 +198,7 @@ func (p *partition) write(ctx context.Context) error {
 	for {
 		it := p.await(ctx)
 		if it == nil {
-			return nil // there will be nothing more, or ctx is done
+			return p.late.err // there will be nothing more, or ctx is done
 		}
 		if err := p.e.writers.Acquire(ctx, 1); err != nil {
 			return nil //nolint:nilerr // ctx is done; nothing was applied
