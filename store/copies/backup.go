@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"golang.org/x/sys/unix"
 )
 
 // BackedUp is what `hinged backup` prints.
@@ -68,4 +70,13 @@ func one(accounts []Account) (Account, error) {
 		return Account{}, fmt.Errorf("%w, but %d", errNotOne, len(accounts))
 	}
 	return accounts[0], nil
+}
+
+// freeBytes returns how much an ordinary user may still write below dir.
+func freeBytes(dir string) (n uint64, known bool) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, false
+	}
+	return uint64(max(0, st.Bavail)) * uint64(st.Bsize), true //nolint:unconvert // the types differ from system to system
 }
