@@ -369,18 +369,12 @@ func (p *partition) commit(ctx context.Context, at store.LogPosition) error {
 	for _, h := range p.batch.changed {
 		commits = append(commits, store.AccountCommit{Account: h.name, State: h.work.Filter().State(), Batch: h.work.Batch()})
 	}
-	for n := 1; ; n++ {
-		err := p.file().CommitPartition(at, commits)
-		if err == nil {
-			p.trouble(nil)
-			return nil
-		}
-		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
-			return err // trying again would not help
-		}
-		p.trouble(fmt.Errorf("can't commit; nothing is lost, trying again: %w", err))
-		if err := p.pause(ctx, n); err != nil {
-			return err
-		}
-	}
+	return p.try(ctx, cannotCommit, inVain, func() error { return p.file().CommitPartition(at, commits) })
+}
+
+const cannotCommit = "can't commit; nothing is lost, trying again"
+
+// inVain reports whether committing the same again would not help.
+func inVain(err error) bool {
+	return errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged)
 }

@@ -121,17 +121,12 @@ func (s *situation) describe(what string, at *store.LogPosition, none string) st
 }
 
 // begin finds out where to begin, restores if it must, and returns the position.
-func (p *partition) begin(ctx context.Context) (int64, error) {
-	for n := 1; ; n++ {
-		at, err := p.tryBegin(ctx)
-		if err == nil || ctx.Err() != nil || final(err) {
-			return at, err
-		}
-		p.trouble(fmt.Errorf("cannot begin: %w", err))
-		if err := p.pause(ctx, n); err != nil {
-			return 0, err
-		}
-	}
+func (p *partition) begin(ctx context.Context) (at int64, err error) {
+	err = p.try(ctx, "cannot begin", final, func() (err error) {
+		at, err = p.tryBegin(ctx)
+		return err
+	})
+	return at, err
 }
 
 // final reports whether an error will not pass by itself.

@@ -72,11 +72,7 @@ func (e *ensured) Run(ctx context.Context, m kafka.Member) error {
 		if m.Problem != nil && ctx.Err() == nil {
 			m.Problem(err)
 		}
-		t := time.NewTimer(e.pause(n))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if wait(ctx, e.pause(n)) != nil {
 			return nil
 		}
 	}

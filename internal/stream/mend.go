@@ -35,41 +35,28 @@ func (p *partition) setAside(ctx context.Context, cause error) error {
 		return fmt.Errorf("%w. There are %d files of the partition that were damaged before: look at the disk, delete them, then start hinged again: %s", cause, len(all), strings.Join(all, ", "))
 	}
 	p.state.anew()
-	for n := 1; ; n++ {
+	never := func(error) bool { return false }
+	err := p.try(ctx, cause.Error()+"; can't set the file aside, trying again", never, func() error {
 		file, err := p.e.o.Files.SetAside(p.id)
 		if err == nil {
-			p.trouble(nil)
 			p.log.Error("the partition's file is damaged and was set aside; the partition is taken over again, the others continue", "moved_to", file, "error", cause)
-			return nil
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", cause, err)
-		}
-		p.trouble(fmt.Errorf("%w; can't set the file aside, trying again: %w", cause, err))
-		if err := p.pause(ctx, n); err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", cause, err)
 	}
+	return nil
 }
 
 // beginAnew drops a partition whose snapshot turned out to be in pieces, if it can
 // be begun from something else; otherwise it says why not. It tries until it can tell.
 func (p *partition) beginAnew(ctx context.Context, cause error) error {
 	p.state.anew()
-	for n := 1; ; n++ {
-		err := p.tryAnew(ctx, cause)
-		if err == nil {
-			p.trouble(nil)
-			return nil
-		}
-		if ctx.Err() != nil || final(err) {
-			return fmt.Errorf("%w: %w", cause, err)
-		}
-		p.trouble(fmt.Errorf("%w; can't start again: %w", cause, err))
-		if err := p.pause(ctx, n); err != nil {
-			return err
-		}
+	if err := p.try(ctx, cause.Error()+"; can't start again", final, func() error { return p.tryAnew(ctx, cause) }); err != nil {
+		return fmt.Errorf("%w: %w", cause, err)
 	}
+	return nil
 }
 
 func (p *partition) tryAnew(ctx context.Context, cause error) error {

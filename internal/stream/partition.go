@@ -250,6 +250,25 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// try does something until it succeeds, and says in words what it is that waits. It ends with
+// an error that stays, or when ctx is done.
+func (p *partition) try(ctx context.Context, what string, stays func(error) bool, do func() error) error {
+	for n := 1; ; n++ {
+		err := do()
+		if err == nil {
+			p.trouble(nil)
+			return nil
+		}
+		if ctx.Err() != nil || stays(err) {
+			return err
+		}
+		p.trouble(fmt.Errorf("%s: %w", what, err))
+		if err := p.pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
 // trouble notes why the writer waits, or with nil that it goes on.
 func (p *partition) trouble(err error) { p.note(&p.state.writing, err) }
 

@@ -163,10 +163,10 @@ func (in *Incoming) check(account *bolt.Bucket) error {
 	return nil
 }
 
-// AddAccount adds an account of another store under the name as, all of it or nothing. ErrExists
-// if there is such an account, unless it is to be replaced; ErrPartition if the file is that of a
-// partition. The account is then Restored.
-func (s *Store) AddAccount(from *Store, account, as string, replace bool) (err error) {
+// AddAccount adds an account of another store under the name as, all of it or nothing, in the place
+// of the one that there may be. ErrPartition if the file is that of a partition. The account is
+// then Restored.
+func (s *Store) AddAccount(from *Store, account, as string) (err error) {
 	defer func() { err = plain(err); wrap(&err, "importing account %q into store %s", as, s.path) }()
 	if err := store.CheckAccountName(as); err != nil {
 		return err
@@ -197,9 +197,6 @@ func (s *Store) AddAccount(from *Store, account, as string, replace bool) (err e
 	return s.file.update(func(tx *bolt.Tx) error {
 		accounts := tx.Bucket(accountsBucket)
 		if accounts.Bucket([]byte(as)) != nil {
-			if !replace {
-				return store.ErrExists
-			}
 			if err := accounts.DeleteBucket([]byte(as)); err != nil {
 				return err
 			}
@@ -264,7 +261,7 @@ func (s *Store) CopyAccount(account string, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	if err := to.AddAccount(s, account, account, false); err != nil {
+	if err := to.AddAccount(s, account, account); err != nil {
 		return err
 	}
 	_, err = to.Backup(w)
