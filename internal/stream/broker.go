@@ -73,7 +73,7 @@ func (e *ensured) Run(ctx context.Context, m kafka.Member) error {
 			m.Problem(err)
 		}
 		if wait(ctx, e.pause(n)) != nil {
-			return nil
+			return nil //nolint:nilerr // ctx is done
 		}
 	}
 }

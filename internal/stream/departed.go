@@ -71,16 +71,7 @@ func (e *Engine) savedElsewhere(ctx context.Context, id store.Partition, info *b
 	if err := v.scan(ctx, e.o.Now()); err != nil {
 		return false, err
 	}
-	same, _ := v.positions(info.TopicID)
-	for _, saved := range same {
-		if compareIDs(saved, manifestIDOf(info.LogPosition)) < 0 {
-			break
-		}
-		if m, err := v.manifest(ctx, saved); err != nil || m != nil {
-			return m != nil, err
-		}
-	}
-	return false, nil
+	return v.covers(ctx, info.LogPosition)
 }
 
 // othersEvery is how often the members of the group are asked for their settings.

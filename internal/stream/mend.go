@@ -197,14 +197,8 @@ func (p *partition) preserve(ctx context.Context) error {
 	if err := p.vault.scan(ctx, p.e.o.Now()); err != nil {
 		return err
 	}
-	same, _ := p.vault.positions(info.TopicID)
-	for _, id := range same {
-		if compareIDs(id, manifestIDOf(info.LogPosition)) < 0 {
-			break
-		}
-		if m, err := p.vault.manifest(ctx, id); err != nil || m != nil {
-			return err
-		}
+	if has, err := p.vault.covers(ctx, info.LogPosition); err != nil || has {
+		return err
 	}
 	_, err = p.dump(ctx)
 	return err
