@@ -78,8 +78,7 @@ func makeBackup(c *call, q *backupQuery) (done copies.BackedUp, err error) {
 		if c.account == "" {
 			return copies.Backup(c.Context(), at, storePath(conf), q.File, q.Force, c.OutOrStdout())
 		}
-		one, err := copies.Export(c.Context(), at, storePath(conf), c.account, q.File, q.Force, c.OutOrStdout())
-		return copies.BackedUp{File: one.File, Bytes: one.Bytes, Accounts: []copies.Account{one.Account}}, err
+		return copies.Export(c.Context(), at, storePath(conf), c.account, q.File, q.Force, c.OutOrStdout())
 	})
 	if errors.Is(err, copies.ErrExists) {
 		err = fmt.Errorf("%w; --force replaces it", err)
@@ -139,9 +138,7 @@ func restoreBackup(c *call, q *restoreQuery) (done copies.RestoredFrom, err erro
 	if c.account == "" {
 		done, err = copies.Restore(c.Context(), storePath(conf), q.File, c.InOrStdin())
 	} else {
-		var one copies.ImportedFrom
-		one, err = copies.Import(c.Context(), storePath(conf), q.File, c.account, true, c.InOrStdin())
-		done = copies.RestoredFrom{File: one.File, Store: one.Store, Aside: one.Aside, Accounts: []copies.Account{one.Account}}
+		done, err = copies.Import(c.Context(), storePath(conf), q.File, c.account, c.InOrStdin())
 	}
 	if errors.Is(err, store.ErrRunning) {
 		err = fmt.Errorf("%w; stop the daemon first, then try again", err)

@@ -341,21 +341,3 @@ func TestABodyOfUnknownSizeIsReadUpToTheLimit(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkClassifyByTheAPI(b *testing.B) {
-	d, scripts, _, _ := startMetrics(b, 1)
-	teach(scripts[0])
-	h := control.NewAPI(control.APIOptions{Host: d})
-	message := string(mail(9, "boss@example.com", strings.Repeat("urgent matter ", 200)))
-	b.SetBytes(int64(len(message)))
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			r := httptest.NewRequest(http.MethodPost, "/api/v1/classify", strings.NewReader(message))
-			r.Header.Set("Content-Type", asMail)
-			w := httptest.NewRecorder()
-			if h.ServeHTTP(w, r); w.Code != http.StatusOK {
-				b.Fatal(w.Body)
-			}
-		}
-	})
-}

@@ -7,10 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/control"
 	"github.com/hinged/hinged/internal/desk"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -173,4 +177,187 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, d, "the third message", func(a desk.AccountStatus) bool { return a.Messages == 3 })
+}
+
+// TestADaemonEndsInTheMidstOfWhatItWasAskedFor: what may take minutes ends when the daemon
+// is to end, says so, and what is left of it is done after the next start.
+func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	for what, ask := range map[string]func(*control.At) (said string){
+		"compact": func(c *control.At) string {
+			_, err := control.Ask(context.Background(), c, desk.Verify, "", desk.VerifyRequest{Compact: true})
+			if err == nil {
+				return "it is compact"
+			}
+			return err.Error()
+		},
+		"forget": func(c *control.At) string {
+			f, err := control.Ask(context.Background(), c, desk.Forget, "me", desk.ForgetRequest{Sender: "boss@example.com"})
+			if err != nil || f.Messages != 1 || f.Scrubbed {
+				t.Errorf("forgetting gave %+v, %v; want one message forgotten, and still in free pages", f, err)
+			}
+			return f.Why
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			s := newScript()
+			d, stop := start(t, dir, s)
+			teach(s)
+			until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
+			stop()
+
+			ctx, cancel := context.WithCancel(t.Context())
+			copied := 0
+			o := Options{
+				StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"),
+				Store: boltfile.Options{NoSync: true, Hooks: boltfile.Hooks{Copy: 500, Step: func(step string) error {
+					if step == "copied" {
+						copied++
+						cancel()
+					}
+					return nil
+				}}},
+				Accounts: []AccountOptions{{Name: "me", Filter: testOptions(), NewSource: func(known []ingest.Known) (ingest.Source, error) {
+					again := newScript()
+					again.known = known
+					return again, nil
+				}}},
+			}
+			d, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- d.Run(ctx) }()
+			client, err := control.Dial(t.Context(), o.Socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := ask(client)
+			if !strings.Contains(said, "stopping") && !strings.Contains(said, "interrupted") {
+				t.Errorf("it said %q", said)
+			}
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(5 * time.Minute):
+				t.Fatal("the daemon did not end")
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			if copied != 1 {
+				t.Errorf("it went on copying: %d transactions", copied)
+			}
+
+			d, _ = start(t, dir, newScript())
+			for end := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
+				due, err := d.store.ScrubDue()
+				if err != nil || time.Now().After(end) {
+					t.Fatalf("what was forgotten is in free pages still: %v", err)
+				}
+				if !due {
+					break
+				}
+			}
+		})
+	}
+}
+
+// startIdle runs a daemon over n accounts, each of which has read one message of
+// size bytes and waits, until the test ends.
+func startIdle(tb testing.TB, n, size int) {
+	tb.Helper()
+	o := Options{StorePath: filepath.Join(tb.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true}}
+	var sources []*script
+	for i := range n {
+		s := newScript()
+		s.events = make(chan ingest.Event, 2) // what waits in a longer one is not the daemon's
+		sources = append(sources, s)
+		o.Accounts = append(o.Accounts, AccountOptions{
+			Name: fmt.Sprint("me", i), Filter: testOptions(),
+			NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil },
+		})
+	}
+	d, err := New(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Errorf("Run: %v", err)
+		}
+		if err := d.Close(); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+	text := mail(0, "a@example.org", "words")
+	for len(text) < size {
+		text = fmt.Appendf(text, "word%d and another line of it\r\n", len(text))
+	}
+	for _, s := range sources {
+		s.events <- opened
+		s.events <- arrival(1, text)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		s, err := d.Status(context.Background())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		read := 0
+		for _, a := range s.Accounts {
+			read += int(a.Messages)
+		}
+		if read == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("%d of %d messages were read", read, n)
+		}
+	}
+}
+
+// What reads messages is shared: an account of its own has the goroutines of its
+// source and its writer, on however many processors.
+func TestAnIdleAccountHasNoGoroutinesToReadWith(t *testing.T) {
+	const accounts, each, processors = 20, 5, 64
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+	before := runtime.NumGoroutine()
+	startIdle(t, accounts, 0)
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		n := runtime.NumGoroutine() - before
+		if n <= accounts*each {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d accounts have %d goroutines, more than %d each", accounts, n, each)
+		}
+	}
+}
+
+// BenchmarkIdleAccounts measures what accounts cost a daemon that wait for mail,
+// the connections of their sources aside. Each has read one message of 35 KB. Run
+// with -benchtime 1x.
+func BenchmarkIdleAccounts(b *testing.B) {
+	for range b.N {
+		const accounts = 1000
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		goroutines := runtime.NumGoroutine()
+		startIdle(b, accounts, 35_000)
+		runtime.GC()
+		runtime.GC() // what finalizers let go of
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/accounts/1024, "KiB/account")
+		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines)/accounts, "goroutines/account")
+		b.ReportMetric(0, "ns/op")
+	}
 }

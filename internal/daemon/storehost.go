@@ -35,7 +35,6 @@ type StoreHost struct {
 	options  boltfile.Options
 	version  string
 	accounts map[string]*storeAccount
-	picked   *picked // nil: none was asked for yet
 	mail     *pipeline.Pool
 	whatifs  *whatif.Runs
 	// Accounts says where the accounts' mail is, for what has to be done there while
@@ -44,11 +43,6 @@ type StoreHost struct {
 	// OwnBackups says where the backups are that a daemon makes by itself.
 	OwnBackups BackupOptions
 }
-
-// picked is the account that was asked for last. As long as the store is open for reading
-// only, nobody writes to it, so the next request of that name is for the same account, and
-// the accounts need not be listed once more.
-type picked struct{ asked, name string }
 
 // storeAccount is an account of a StoreHost.
 type storeAccount struct {
@@ -97,18 +91,14 @@ func (h *StoreHost) WhatIfs() *whatif.Runs { return h.whatifs }
 
 // Account implements desk.Host.
 func (h *StoreHost) Account(_ context.Context, name string) (desk.Account, error) {
-	if h.picked == nil || h.picked.asked != name || h.writable {
-		names, err := h.names()
-		if err != nil {
-			return nil, err
-		}
-		p := picked{asked: name}
-		if p.name, err = desk.Pick(names, name); err != nil {
-			return nil, err
-		}
-		h.picked = &p
+	names, err := h.names()
+	if err != nil {
+		return nil, err
 	}
-	a, err := h.load(h.picked.name)
+	if name, err = desk.Pick(names, name); err != nil {
+		return nil, err
+	}
+	a, err := h.load(name)
 	if err != nil {
 		return nil, err
 	}

@@ -3,14 +3,20 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // TestOneMarkCanBeTakenBack asks for the mark of one message back, by its number in the
@@ -110,5 +116,137 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	}
 	if v, err := do(ctx, d, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
 		t.Errorf("verify: %+v, %v", v, err)
+	}
+}
+
+// taken is a store without a daemon of which another process has the file by the time
+// that it is to be scrubbed.
+type taken struct{ *StoreHost }
+
+func (t taken) Store(write bool, fn func(*boltfile.Store, *stream.Files) error) error {
+	if write {
+		return store.ErrRunning
+	}
+	return t.StoreHost.Store(write, fn)
+}
+
+// taughtStore returns the store, and its path, of a daemon that has learnt and stopped.
+func taughtStore(t *testing.T) (h *StoreHost, path string) {
+	t.Helper()
+	dir := t.TempDir()
+	s := newScript()
+	d, stop := start(t, dir, s)
+	teach(s)
+	until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
+	stop()
+	path = filepath.Join(dir, "store.db")
+	h, err := OpenStore(path, "test", boltfile.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, path
+}
+
+// What is forgotten is forgotten, also if its traces must stay in the file for now.
+func TestForgettingIsDoneWhetherOrNotTheFileCanBeScrubbed(t *testing.T) {
+	t.Parallel()
+	h, _ := taughtStore(t)
+	defer h.Close()
+	q := desk.ForgetRequest{Sender: "boss@example.com"}
+	got, err := desk.Forget.Do(context.Background(), taken{h}, "me", q)
+	if err != nil || got.Messages != 1 || got.Scrubbed || got.Why != store.ErrRunning.Error() {
+		t.Errorf("got %+v, %v; want one message forgotten, and why it is not scrubbed", got, err)
+	}
+	got, err = desk.Forget.Do(context.Background(), h, "me", q)
+	if err != nil || got.Messages != 0 || !got.Scrubbed || got.Why != "" {
+		t.Errorf("again: got %+v, %v; want nothing left to forget, and a scrubbed file", got, err)
+	}
+}
+
+// A verb that writes twice, as forgetting does to scrub, opens the file once, sees what it
+// wrote, and leaves the file to others when it ends.
+func TestAStoreIsOpenedForWritingOnce(t *testing.T) {
+	t.Parallel()
+	h, path := taughtStore(t)
+	var opened []*boltfile.Store
+	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Add(1000 * time.Hour)
+	if out, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Before: &before}); err != nil || out.Messages != 2 || !out.Scrubbed {
+		t.Fatalf("forgetting: %+v, %v", out, err)
+	}
+	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if opened[0] != opened[1] {
+		t.Error("the file was opened for writing twice")
+	}
+	if out, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Before: &before, DryRun: true}); err != nil || out.Messages != 0 {
+		t.Errorf("looking after that: %+v, %v", out, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := boltfile.Open(path, boltfile.Options{NoSync: true})
+	if err != nil {
+		t.Fatalf("after the verb: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAStarThatIsTakenBackIsUnlearnt: in the store, too, and a replay of the journal gives it.
+func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	dir := t.TempDir()
+	d, stop := startWith(t, dir, testOptions(), func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	teach(s)
+	var places []ingest.Place
+	for n := range 4 {
+		a := arrival(uint32(10+n), mail(10+n, "ann@example.org", "watches offer"))
+		places = append(places, a.Place)
+		s.events <- a
+	}
+	model := func() string {
+		var of string
+		if err := d.all()[0].Look(t.Context(), func(d *desk.Desk) error { of, _ = store.Digest(d.Filter.State()); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return of
+	}
+	until(t, d, "the mail", func(a desk.AccountStatus) bool { return a.Messages == 6 && a.Important == 1 })
+	before := model()
+	for _, p := range places {
+		s.events <- ingest.FlagsChanged{Place: p, Flags: []string{`\flagged`}}
+	}
+	until(t, d, "the stars", func(a desk.AccountStatus) bool { return a.Important == 5 })
+	if model() == before {
+		t.Error("the stars taught nothing")
+	}
+	for _, p := range places {
+		s.events <- ingest.FlagsChanged{Place: p}
+	}
+	until(t, d, "them gone", func(a desk.AccountStatus) bool { return a.Important == 1 && a.Pending == 0 })
+	if after := model(); after != before {
+		t.Errorf("the model is %s, want %s", after, before)
+	}
+	if v := must(t, d, desk.Verify, desk.VerifyRequest{}); !v.OK {
+		t.Errorf("a replay gives another account: %+v", v)
+	}
+	stop()
+	file, err := boltfile.Open(dir+"/store.db", boltfile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	st, err := file.Load("me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := store.Digest(st); after != before {
+		t.Errorf("the store has the model %s, want %s", after, before)
 	}
 }

@@ -4,11 +4,13 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/store"
@@ -19,9 +21,9 @@ import (
 // on its own records alone, in their order. So the moment when this happens changes no
 // decision, and it may differ from run to run.
 //
-// The reader passes records over, the writer notes that an account is set aside when it
-// comes to the first of those, and the second reader reads them again. Safe for concurrent
-// use.
+// The reader passes records over. The writer notes that an account is set aside when it comes
+// to the first of those, and reads them again when it is their turn; see late. Safe for
+// concurrent use.
 type asides struct {
 	limit int // how many records of an account may wait; below 1: any number
 
@@ -29,10 +31,9 @@ type asides struct {
 	waiting map[string]int          // records that were read and the writer has not come to, by key
 	passing map[string]int          // stretches of passed records that it has not come to, by key
 	all     map[string]*store.Aside // set aside, by key
-	behind  int64                   // where the second reader's records begin that the writer has not come to
-	front   int64                   // what the writer has reached; the second reader stays behind that
+	behind  int64                   // what was read again up to here
+	front   int64                   // what the writer has reached
 	epoch   int32                   // of the leader that took what is before front
-	wake    chan struct{}           // closed when all or front changes; nil: nobody waits for it
 }
 
 // passed is a stretch of records of one account that were passed over.
@@ -90,7 +91,7 @@ func (a *asides) mustPass(key []byte) bool {
 	return n < store.MostAside
 }
 
-// reach notes that the writer has come to an item of the first reader, and reports whether
+// reach notes that the writer has come to an item of the reader, and reports whether
 // the item's account is set aside, so that its record must be passed over too.
 func (a *asides) reach(it *item) (aside bool) {
 	a.mu.Lock()
@@ -110,7 +111,6 @@ func (a *asides) reach(it *item) (aside bool) {
 	if it.epoch > 0 {
 		a.epoch = it.epoch
 	}
-	a.stir()
 	return aside
 }
 
@@ -135,7 +135,7 @@ func (a *asides) add(p passed) {
 	one.Records += p.records
 }
 
-// catchUp notes that the writer has come to an item of the second reader. What was passed
+// catchUp notes that the writer has come to an item that was read again. What was passed
 // over of an account before that, if it was the last, was all: the account is among the
 // others again. An error means that the item is none that was passed over.
 func (a *asides) catchUp(it *item) error {
@@ -150,7 +150,6 @@ func (a *asides) catchUp(it *item) error {
 	}
 	a.behind = max(a.behind, it.next)
 	maps.DeleteFunc(a.all, func(_ string, one *store.Aside) bool { return one.Last < a.behind })
-	a.stir()
 	return nil
 }
 
@@ -176,52 +175,111 @@ func (a *asides) isBehind(r *kafka.Record) bool {
 	return one != nil && r.Offset >= one.From
 }
 
-// stir wakes the second reader. mu is held.
-func (a *asides) stir() {
-	if a.wake != nil {
-		close(a.wake)
-		a.wake = nil
+// stretch returns from where to read again, and what the writer has reached; some: an account is
+// set aside.
+func (a *asides) stretch() (from, front int64, some bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.behind, a.front, len(a.all) > 0
+}
+
+const (
+	// lateRecords are read again at a time: while the writer waits for them, others wait, too.
+	lateRecords = 16
+	// latePatience is how long the writer waits for the broker, which has these records.
+	latePatience = time.Second
+)
+
+// late is what is read again of the accounts that are set aside, a few records at a time and
+// only when it is their turn. It belongs to the writer, so that nothing is read that the writer
+// has not passed over.
+type late struct {
+	reader Reader // nil: none is open
+	at     int64  // its position
+	items  []*item
+	failed int       // attempts to read in a row
+	after  time.Time // before then none is made
+	err    error     // why there can be none
+}
+
+// nextLate returns the next item of accounts that are set aside; nil if there is none now.
+func (p *partition) nextLate(ctx context.Context) *item {
+	l := &p.late
+	if len(l.items) == 0 {
+		p.readLate(ctx)
 	}
+	if len(l.items) == 0 {
+		return nil
+	}
+	it := l.items[0]
+	l.items = l.items[1:]
+	return it
 }
 
-// some waits until an account is set aside, and returns where to read on. ok is false if
-// ctx is done before.
-func (a *asides) some(ctx context.Context) (behind int64, ok bool) {
-	ok = a.await(ctx, func() (done bool) {
-		behind = a.behind
-		return len(a.all) > 0
-	})
-	return behind, ok
+// close lets go of the reader.
+func (l *late) close() {
+	if l.reader != nil {
+		l.reader.Close()
+	}
+	l.reader = nil
 }
 
-// beyond waits until the writer has passed an offset, and returns what it has reached: all
-// before that is known to be either decided or passed over. ok is false if no account is set
-// aside any more, or ctx is done.
-func (a *asides) beyond(ctx context.Context, offset int64) (front int64, ok bool) {
-	done := a.await(ctx, func() bool {
-		front, ok = a.front, len(a.all) > 0
-		return !ok || front > offset
-	})
-	return front, done && ok
+// readLate reads on. What fails is tried again later, while the other accounts go on.
+func (p *partition) readLate(ctx context.Context) {
+	l := &p.late
+	from, front, some := p.asides.stretch()
+	if !some || l.at != from {
+		l.close()
+	}
+	if !some || l.err != nil || time.Now().Before(l.after) {
+		return
+	}
+	if l.reader == nil {
+		l.reader, l.at = p.open(from), from
+	}
+	call, cancel := context.WithTimeout(ctx, latePatience)
+	b, err := l.reader.Next(call, lateRecords, fetchBytes)
+	cancel()
+	if err == nil && b.Next <= from {
+		err = errors.New("the broker has nothing there")
+	}
+	if err != nil {
+		l.close()
+		l.failed++
+		l.after = time.Now().Add(p.e.o.Pause(l.failed))
+		switch {
+		case ctx.Err() != nil:
+		case stays(err):
+			l.err = err
+		default:
+			p.note(&p.state.lateProblem, fmt.Errorf("cannot read again what was passed over: %w", err))
+		}
+		return
+	}
+	l.failed = 0
+	p.note(&p.state.lateProblem, nil)
+	p.prepareLate(&b, front)
 }
 
-// await waits until done, which is called while mu is held, or ctx is.
-func (a *asides) await(ctx context.Context, done func() bool) bool {
-	for {
-		a.mu.Lock()
-		if done() {
-			a.mu.Unlock()
-			return ctx.Err() == nil
+// prepareLate makes items of what was read and lies before what the writer has reached.
+func (p *partition) prepareLate(b *kafka.Batch, front int64) {
+	l := &p.late
+	var reading sync.WaitGroup
+	for _, r := range b.Records {
+		if r.Offset >= front || !p.asides.isBehind(&r) {
+			continue
 		}
-		if a.wake == nil {
-			a.wake = make(chan struct{})
+		if len(l.items) == 0 {
+			p.state.readsLate(r.Time)
 		}
-		wake := a.wake
-		a.mu.Unlock()
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return false
-		}
+		it := &item{record: r, next: r.Offset + 1, size: sizeOf(&r), late: true}
+		l.items = append(l.items, it)
+		reading.Go(func() { p.e.prepare(it, p.partitions(), p.line) })
+	}
+	reading.Wait()
+	l.at = min(b.Next, front)
+	l.items = append(l.items, &item{empty: true, next: l.at, size: overhead, late: true})
+	if b.Next > front {
+		l.close() // it is too far
 	}
 }

@@ -37,7 +37,7 @@ func flood(c *cluster, seed uint64, accounts, messages, times int) {
 	}
 }
 
-// heldBack is a broker whose second reader of the input waits until it is let go.
+// heldBack is a broker of which only the first reader of the input reads, until it is let go.
 type heldBack struct {
 	*broker
 	reads atomic.Int32
@@ -46,7 +46,7 @@ type heldBack struct {
 
 func (h *heldBack) Read(topic string, id kafka.TopicID, partition int32, from int64) Reader {
 	r := h.broker.Read(topic, id, partition, from)
-	if topic == testTopics.Input && h.reads.Add(1) == 2 {
+	if topic == testTopics.Input && h.reads.Add(1) > 1 {
 		return &heldReader{r, h.free}
 	}
 	return r
@@ -61,8 +61,8 @@ func (r *heldReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, er
 	select {
 	case <-r.free:
 		return r.Reader.Next(ctx, most, bytes)
-	case <-ctx.Done():
-		return kafka.Batch{}, ctx.Err()
+	default:
+		return kafka.Batch{}, errRefused
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 
 // batch is what will be one commit.
 type batch struct {
-	items     map[*intake]load // that are in it; nil: nothing
+	items     int  // that are in it
+	held      load // what of them the intake holds
 	records   int
 	ordinary  int   // of these, those of accounts that are not set aside
 	bytes     int64 // held by its items
@@ -31,7 +32,7 @@ type batch struct {
 	newest    time.Time // timestamp of the last record
 }
 
-// load is what of an intake is in a batch.
+// load is a part of what an intake holds.
 type load struct {
 	items int
 	bytes int64
@@ -41,25 +42,23 @@ type load struct {
 // error means that the partition cannot go on.
 func (p *partition) apply(ctx context.Context, it *item) error {
 	b := &p.batch
-	if it.event != nil && rewrites(it.event) && len(b.items) > 0 {
+	if it.event != nil && rewrites(it.event) && b.items > 0 {
 		// It goes back to what is committed, so that must be all.
 		p.again = it
 		return nil
 	}
-	if b.items == nil {
-		b.items = map[*intake]load{}
-	}
-	l := b.items[it.of]
-	b.items[it.of] = load{l.items + 1, l.bytes + it.size}
+	b.items++
 	b.bytes += it.size
 	b.tally.Markers += uint64(it.markers)
 	b.tally.Aborted += uint64(it.aborted)
 	later := false // its record is read again
-	if it.of == p.behind {
+	if it.late {
 		if err := p.asides.catchUp(it); err != nil {
 			return fmt.Errorf("offset %d: %w", it.record.Offset, err)
 		}
 	} else {
+		b.held.items++
+		b.held.bytes += it.size
 		later = p.asides.reach(it)
 	}
 	if it.empty || later {
@@ -77,7 +76,7 @@ func (p *partition) apply(ctx context.Context, it *item) error {
 	}
 	b.records++
 	b.tally.Records++
-	if it.of != p.behind {
+	if !it.late {
 		b.ordinary++
 		b.newest = it.record.Time
 	}
@@ -286,7 +285,7 @@ func (p *partition) account(ctx context.Context, key string) (*held, error) {
 // the partition cannot go on.
 func (p *partition) finish(ctx context.Context) error {
 	b := &p.batch
-	if len(b.items) == 0 {
+	if b.items == 0 {
 		return nil
 	}
 	began := time.Now()
@@ -304,9 +303,7 @@ func (p *partition) finish(ctx context.Context) error {
 		h.work.Committed()
 	}
 	p.cache.trim()
-	for in, l := range b.items {
-		in.release(l.items, l.bytes)
-	}
+	p.intake.release(b.held.items, b.held.bytes)
 	p.committed(b, at)
 	p.took = time.Since(began)
 	for _, note := range b.notes {
@@ -372,18 +369,12 @@ func (p *partition) commit(ctx context.Context, at store.LogPosition) error {
 	for _, h := range p.batch.changed {
 		commits = append(commits, store.AccountCommit{Account: h.name, State: h.work.Filter().State(), Batch: h.work.Batch()})
 	}
-	for n := 1; ; n++ {
-		err := p.file().CommitPartition(at, commits)
-		if err == nil {
-			p.trouble(nil)
-			return nil
-		}
-		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
-			return err // trying again would not help
-		}
-		p.trouble(fmt.Errorf("can't commit; nothing is lost, trying again: %w", err))
-		if err := p.pause(ctx, n); err != nil {
-			return err
-		}
-	}
+	return p.try(ctx, cannotCommit, inVain, func() error { return p.file().CommitPartition(at, commits) })
+}
+
+const cannotCommit = "can't commit; nothing is lost, trying again"
+
+// inVain reports whether committing the same again would not help.
+func inVain(err error) bool {
+	return errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged)
 }

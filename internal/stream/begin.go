@@ -121,17 +121,12 @@ func (s *situation) describe(what string, at *store.LogPosition, none string) st
 }
 
 // begin finds out where to begin, restores if it must, and returns the position.
-func (p *partition) begin(ctx context.Context) (int64, error) {
-	for n := 1; ; n++ {
-		at, err := p.tryBegin(ctx)
-		if err == nil || ctx.Err() != nil || final(err) {
-			return at, err
-		}
-		p.trouble(fmt.Errorf("cannot begin: %w", err))
-		if err := p.pause(ctx, n); err != nil {
-			return 0, err
-		}
-	}
+func (p *partition) begin(ctx context.Context) (at int64, err error) {
+	err = p.try(ctx, "cannot begin", final, func() (err error) {
+		at, err = p.tryBegin(ctx)
+		return err
+	})
+	return at, err
 }
 
 // final reports whether an error will not pass by itself.
@@ -237,5 +232,60 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 		p.log.Info("the partition is new here: reading it from the start of its log", "offset", s.log.First)
 		at := store.LogPosition{Next: s.log.First, Partitions: s.partitions, TopicID: s.topic, Era: s.era}
 		return s.log.First, o.Files.Begin(p.id, func(f *boltfile.Store) error { return f.BeginPartition(p.id, at) })
+	}
+}
+
+// lastEra is the last era of a log of the input that a snapshot is of, whole or not.
+func (v *vault) lastEra(topic kafka.TopicID) (era int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.eraOf(topic)
+}
+
+// eraOf is lastEra, while mu is held.
+func (v *vault) eraOf(topic kafka.TopicID) (era int64) {
+	for id := range v.manifests {
+		if sameLog(id.topic, topic) {
+			era = max(era, id.era)
+		}
+	}
+	return era
+}
+
+// overtaken reports whether a local copy may be of an era that is over: a snapshot of a later
+// one was written since it was last known that there is none, or that can't be told. It reads
+// only what was written since.
+func (v *vault) overtaken(ctx context.Context, local *boltfile.PartitionInfo) (bool, error) {
+	id, first, end, err := v.bounds(ctx)
+	if err != nil {
+		return false, err
+	}
+	at := local.SnapshotsRead
+	if id != local.SnapshotsID || at < first || at > end || at == 0 && end > 0 {
+		return true, nil
+	}
+	later := false
+	err = v.records(ctx, id, at, end, func(b *kafka.Batch) {
+		for i := range b.Records {
+			m, ok := manifestOf(b.Records[i].Key)
+			later = later || ok && sameLog(m.topic, local.TopicID) && m.era > local.Era
+		}
+	})
+	return later, err
+}
+
+// noteSnapshotsRead notes in the store up to where the snapshots topic was read, so that the
+// next start has to read only what others wrote after that. It does not if there is a snapshot
+// of a later era, which the next start must find.
+func (p *partition) noteSnapshotsRead() {
+	v := p.vault
+	v.mu.Lock()
+	id, at, era := v.id, v.at, v.eraOf(p.topic)
+	v.mu.Unlock()
+	if era > p.era {
+		return
+	}
+	if err := p.file().NotePartition(func(i *boltfile.PartitionInfo) { i.SnapshotsID, i.SnapshotsRead = id, at }); err != nil {
+		p.log.Debug("can't note how far the snapshots topic was read; the next start reads more of it", "error", err)
 	}
 }

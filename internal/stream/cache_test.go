@@ -115,12 +115,12 @@ func TestManyPartitionsKeepToTheMemoryLimit(t *testing.T) {
 		mail, rows = 0, 0
 		for _, one := range ours {
 			one.state.mu.Lock()
-			in, again := one.state.intake, one.state.again
+			in := one.state.intake
 			one.state.mu.Unlock()
 			if in == nil {
 				return fmt.Errorf("partition %d has not begun", one.id.Number)
 			}
-			mail += in.limit + again.limit
+			mail += in.limit
 			rows += one.cache.rows
 		}
 		if len(ours) != partitions {

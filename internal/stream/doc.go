@@ -12,8 +12,8 @@
 //	  → one commit: all accounts of the batch and the next offset
 //	  → publish the offset, as a hint for tools that show lag
 //
-// An account with too many records waiting is passed over, and its records are read again
-// behind those of the others; see asides. The position says so, too.
+// An account with too many records waiting is passed over, and the writer reads its records
+// again when it is their turn; see asides. The position says so, too.
 //
 // While a batch is produced and committed the next one is read and featurised,
 // never applied. What was read and is not committed is bounded in bytes: a broker

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/pipeline"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
@@ -41,13 +42,14 @@ type partition struct {
 
 	// ---
 	ctx    context.Context // of work
-	intake *intake         // what comes, in order
-	behind *intake         // what that passed over, in order
+	line   *pipeline.Reader
+	intake *intake // what comes, in order
+	late   late    // what that passed over
 	asides *asides
 	cache  *cache
 	batch  batch
 	again  *item              // taken from an intake and not applied yet
-	inRow  int                // items from intake since the last from behind
+	inRow  int                // items from intake since the last late one
 	took   time.Duration      // to produce and commit the last batch
 	topic  kafka.TopicID      // of the input, when it began
 	cuts   []int64            // where its log lost its end; see store.LogPosition
@@ -140,12 +142,13 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 		}
 	})
 	p.asides = newAsides(p.e.o.AccountLimit, info.LogPosition)
-	p.behind = p.e.newIntake(max(1, readAhead/behindShare), p.partitions(), p.asides)
-	p.intake = p.e.newIntake(max(1, readAhead-readAhead/behindShare), p.partitions(), p.asides)
+	p.line = p.e.reader.Line() // of its own: a full one must not keep others waiting
+	p.late = late{}
+	defer p.late.close()
+	p.intake = p.e.newIntake(readAhead, p.partitions(), p.line, p.asides)
 	if len(info.Pending) > 0 {
 		wanted := make(chan string, wantedAhead)
 		p.intake.seen = func(key []byte) { p.want(wanted, key) }
-		p.behind.seen = p.intake.seen
 		p.vault.keep(p.bringers + 2) // one for the writer, one for the rest
 		bring := func(do func(context.Context, <-chan string) error) {
 			beside.Go(func() {
@@ -159,7 +162,7 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 		}
 		bring(p.fill)
 	}
-	p.state.holds(p.intake, p.behind)
+	p.state.holds(p.intake)
 	ended := p.read(ctx, at)
 	err = p.write(ctx)
 	readErr := ended()
@@ -169,33 +172,24 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	return errors.Join(err, readErr)
 }
 
-// behindShare: of the bytes that a partition reads ahead, one in so many is for what was
-// passed over.
-const behindShare = 4
+// open returns a reader of the partition from an offset on.
+func (p *partition) open(from int64) Reader {
+	return p.e.o.Broker.Read(p.id.Topic, p.topic, p.id.Number, from)
+}
 
-// read has both intakes read, until ended is called, which waits for them and says why
-// one could not go on.
+// read has the intake read, until ended is called, which waits for it and says why it could not
+// go on.
 func (p *partition) read(ctx context.Context, at int64) (ended func() error) {
 	ctx, stop := context.WithCancel(ctx)
-	open := func(from int64) Reader { return p.e.o.Broker.Read(p.id.Topic, p.topic, p.id.Number, from) }
-	how := func(why *string) *reading {
-		return &reading{trouble: func(err error) { p.note(why, err) }, pause: func(n int) error { return p.pause(ctx, n) }, reached: p.reached}
-	}
-	errs := make([]error, 2)
-	var readers sync.WaitGroup
-	front := p.asides.position()
-	readers.Go(func() {
-		errs[0] = p.intake.run(ctx, how(&p.state.readingProblem), &continuous{Reader: open(at), b: p.e.o.Broker, id: p.id, at: at, epoch: front.Epoch})
-	})
-	readers.Go(func() { errs[1] = p.behind.again(ctx, how(&p.state.behindProblem), open) })
+	how := &reading{trouble: func(err error) { p.note(&p.state.readingProblem, err) }, pause: func(n int) error { return p.pause(ctx, n) }, reached: p.reached}
+	reader := &continuous{Reader: p.open(at), b: p.e.o.Broker, id: p.id, at: at, epoch: p.asides.position().Epoch}
+	why := make(chan error, 1)
+	go func() { why <- p.intake.run(ctx, how, reader) }()
 	return func() error {
 		stop()
-		for _, in := range []*intake{p.intake, p.behind} {
-			for range in.stage.Order() { // let the reader end
-			}
+		for range p.intake.stage.Order() { // let the reader end
 		}
-		readers.Wait()
-		return errors.Join(errs...)
+		return <-why
 	}
 }
 
@@ -204,7 +198,7 @@ func (p *partition) write(ctx context.Context) error {
 	for {
 		it := p.await(ctx)
 		if it == nil {
-			return nil // there will be nothing more, or ctx is done
+			return p.late.err // there will be nothing more, or ctx is done
 		}
 		if err := p.e.writers.Acquire(ctx, 1); err != nil {
 			return nil //nolint:nilerr // ctx is done; nothing was applied
@@ -256,6 +250,25 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// try does something until it succeeds, and says in words what it is that waits. It ends with
+// an error that stays, or when ctx is done.
+func (p *partition) try(ctx context.Context, what string, stays func(error) bool, do func() error) error {
+	for n := 1; ; n++ {
+		err := do()
+		if err == nil {
+			p.trouble(nil)
+			return nil
+		}
+		if ctx.Err() != nil || stays(err) {
+			return err
+		}
+		p.trouble(fmt.Errorf("%s: %w", what, err))
+		if err := p.pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
 // trouble notes why the writer waits, or with nil that it goes on.
 func (p *partition) trouble(err error) { p.note(&p.state.writing, err) }
 
@@ -283,4 +296,106 @@ func (p *partition) committed(b *batch, at store.LogPosition) {
 	p.state.commit(b, at)
 	p.e.count(&b.tally)
 	p.e.hint(p.id.Number, at.Whole())
+}
+
+const (
+	// batchTime is after how long a batch is closed even if more waits, or after as long as
+	// the last commit took, up to mostBatchTime: else a commit that is slow, such as one of an
+	// account with many weights or on a busy machine, would be for ever fewer records.
+	batchTime     = 75 * time.Millisecond
+	mostBatchTime = 400 * time.Millisecond
+	// A batch of nothing but what was passed over before is closed after a quarter of as long
+	// as the last batch took to be committed, within these bounds: other accounts wait for the
+	// commit if their mail comes meanwhile.
+	leastBehindTime = 250 * time.Microsecond
+	mostBehindTime  = 20 * time.Millisecond
+	// share is how many items of other accounts go before one that was passed over, if
+	// both are ready.
+	share = 7
+)
+
+// ready returns the item that is to be applied next, if one is ready: that which comes in
+// order goes before what was passed over, but not for ever.
+func (p *partition) ready(ctx context.Context) *item {
+	if p.inRow >= share {
+		if it := p.nextLate(ctx); it != nil {
+			p.inRow = 0
+			return it
+		}
+	}
+	if it := p.intake.poll(); it != nil {
+		p.inRow++
+		return it
+	}
+	p.inRow = 0
+	return p.nextLate(ctx)
+}
+
+// await waits for the first item of a batch, and gives signs of life meanwhile. It returns nil
+// when there will be none, or ctx is done.
+func (p *partition) await(ctx context.Context) *item {
+	it := p.again
+	p.again = nil
+	for it == nil {
+		if it = p.ready(ctx); it != nil {
+			break
+		}
+		if p.intake.closed || p.late.err != nil {
+			return nil
+		}
+		var again <-chan time.Time // reading again failed, and is tried once more
+		if _, _, some := p.asides.stretch(); some {
+			again = time.After(time.Until(p.late.after))
+		}
+		select {
+		case next, open := <-p.intake.order():
+			p.intake.comes(next, open)
+		case it = <-p.intake.head:
+			p.intake.head = nil
+		case <-again:
+		case <-p.asked:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return it
+}
+
+// more returns the next item of a batch; nil if the batch is to be closed, or ctx is done.
+func (p *partition) more(ctx context.Context, began time.Time) *item {
+	b := &p.batch
+	if p.again != nil || b.records >= p.e.o.BatchRecords || b.bytes+b.value >= p.e.o.BatchBytes || p.cache.full() || time.Since(began) >= max(batchTime, min(p.took, mostBatchTime)) {
+		return nil
+	}
+	if !p.intake.waits() {
+		spent := time.Since(began) >= min(max(p.took/4, leastBehindTime), mostBehindTime)
+		if b.ordinary > 0 || spent {
+			return nil
+		}
+	}
+	if it := p.ready(ctx); it != nil {
+		return it
+	}
+	if p.intake.head == nil {
+		return nil
+	}
+	select {
+	case it := <-p.intake.head:
+		p.intake.head = nil
+		return it
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// step applies an item and those that wait behind it, up to the bounds of a batch. It
+// returns false when ctx is done.
+func (p *partition) step(ctx context.Context, it *item) (more bool, err error) {
+	p.batch = batch{}
+	for began := time.Now(); it != nil; it = p.more(ctx, began) {
+		if err := p.apply(ctx, it); err != nil {
+			return false, err
+		}
+	}
+	return ctx.Err() == nil, nil
 }

@@ -48,10 +48,10 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPartition) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrDamaged) {
+		if inVain(err) {
 			return nil, fmt.Errorf("account %s: %w", h.name, err)
 		}
-		p.trouble(fmt.Errorf("can't commit; nothing is lost, trying again: %w", err))
+		p.trouble(fmt.Errorf("%s: %w", cannotCommit, err))
 		if err := p.pause(ctx, n); err != nil {
 			return nil, err
 		}

@@ -173,14 +173,15 @@ type partitionState struct {
 	mu             sync.Mutex
 	status         PartitionStatus
 	at             store.LogPosition
-	intake, again  *intake
+	intake         *intake
+	passed         time.Time // timestamp of what was read again last
 	first, stable  int64     // of the log: its first offset, and the last stable one
 	lastHeard      time.Time // when End, first and stable were heard of
 	foreign        bool      // the position is of another topic of the same name
 	oldest         waiting   // the record at which it waits, where none is held
 	writing        string    // why the writer waits
 	readingProblem string    // why the reader waits
-	behindProblem  string    // why that waits which reads again what was passed over
+	lateProblem    string    // why what was passed over is not read again
 }
 
 func newPartitionState(number int32) *partitionState {
@@ -207,13 +208,20 @@ func (s *partitionState) anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Begun, s.status.Stopped, s.status.Problem, s.status.End = false, false, "", -1
-	s.writing, s.readingProblem, s.behindProblem, s.foreign = "", "", "", false
+	s.writing, s.readingProblem, s.lateProblem, s.foreign = "", "", "", false
 }
 
-func (s *partitionState) holds(in, again *intake) {
+func (s *partitionState) holds(in *intake) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intake, s.again = in, again
+	s.intake, s.passed = in, time.Time{}
+}
+
+// readsLate notes the timestamp of a record that was passed over and is read again.
+func (s *partitionState) readsLate(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passed = at
 }
 
 // stand notes the position. mu is held.
@@ -265,14 +273,12 @@ func (s *partitionState) get(now time.Time) PartitionStatus {
 	var oldest time.Time
 	if s.intake != nil {
 		out.HeldBytes, oldest = s.intake.waiting()
-		held, passed := s.again.waiting()
-		out.HeldBytes += held
-		if len(out.SetAside) > 0 && (oldest.IsZero() || passed.Before(oldest)) {
-			oldest = passed // zero: it is still to be read again
+		if len(out.SetAside) > 0 && (oldest.IsZero() || s.passed.Before(oldest)) {
+			oldest = s.passed // zero: it is still to be read again
 		}
 	}
 	s.behind(&out, oldest, now)
-	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem, s.behindProblem)
+	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem, s.lateProblem)
 	return out
 }
 

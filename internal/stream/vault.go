@@ -342,6 +342,20 @@ func (v *vault) newest(ctx context.Context, topic kafka.TopicID, log kafka.Water
 	return highest, nil
 }
 
+// covers reports whether a whole snapshot has all that was read up to a position.
+func (v *vault) covers(ctx context.Context, at store.LogPosition) (bool, error) {
+	same, _ := v.positions(at.TopicID)
+	for _, id := range same {
+		if compareIDs(id, manifestIDOf(at)) < 0 {
+			break
+		}
+		if m, err := v.manifest(ctx, id); err != nil || m != nil {
+			return m != nil, err
+		}
+	}
+	return false, nil
+}
+
 // condemn notes that a manifest is of no use, whole as it seemed.
 func (v *vault) condemn(id manifestID) {
 	v.mu.Lock()

@@ -4,12 +4,18 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -75,4 +81,114 @@ func TestAViewIsOfWhatIsCommitted(t *testing.T) {
 	refused.Store(false)
 	eventually(t, func() error { return caughtUp(c, p) })
 	sameDigests(t, looked(t, p.engine), digests(t, p.store))
+}
+
+func rulesRecord(account, value string, at time.Time) kafka.Record {
+	r := messageRecord(account, []byte(value), at)
+	r.Headers = []kafka.Header{
+		{Key: "ce_type", Value: []byte(kafka.TypeRules)}, {Key: "ce_id", Value: []byte(value)},
+		{Key: "ce_source", Value: []byte("test")}, {Key: "ce_specversion", Value: []byte("1.0")},
+	}
+	return r
+}
+
+// Rules that come as records decide what comes after them, are replaced by the
+// next, and may come before any message.
+func TestRulesOfTheTopicDecide(t *testing.T) {
+	c := newCluster(1)
+	at := epoch
+	letter := func(n int) {
+		at = at.Add(time.Minute)
+		c.put(testTopics.Input, messageRecord("a", fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: boss@example.com\r\nSubject: number %d\r\n\r\ntext\r\n", n, n), at))
+	}
+	c.put(testTopics.Input, rulesRecord("a", `{"rules":[{"match":"from:boss@example.com","label":"important"}]}`, at))
+	letter(1)
+	c.put(testTopics.Input, rulesRecord("a", `{"rules":[{"match":"from:boss@example.com","label":"important"},{"match":"From:Boss@example.com","label":"ordinary"}]}`, at))
+	letter(2)
+	c.put(testTopics.Input, rulesRecord("a", `{"rules":[{"match":"subject:number","label":"ordinary"}]}`, at))
+	letter(3)
+	c.put(testTopics.Input, rulesRecord("a", `{"rules":[]}`, at))
+	letter(4)
+	p := newProcess(t, c)
+	p.start()
+	eventually(t, func() error { return caughtUp(c, p) })
+	var got []string
+	for _, r := range c.all(testTopics.Decisions) {
+		var d kafka.Decision
+		if err := json.Unmarshal(r.Value, &d); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s %v", d.Decision, d.Reason, d.Mark))
+	}
+	if len(got) != 4 || got[0] != "important rule true" || got[1] != got[0] || got[2] != "ordinary rule false" || got[3] == got[0] || got[3] == got[2] {
+		t.Errorf("decisions are %q", got)
+	}
+	eventually(t, func() error { // they are counted a moment after the commit
+		if n := p.engine.Status().Counts; n.DeadLetters[kafka.BadValue] != 1 || len(n.DeadLetters) != 1 {
+			return fmt.Errorf("dead letters are %v, want the rules that contradict each other", n.DeadLetters)
+		}
+		return nil
+	})
+}
+
+// pin logs what a process comes to, for make pins.
+func pin(t *testing.T, p *process, out *cluster) {
+	t.Helper()
+	all := map[string][2]string{}
+	for n := range digests(t, p.store) {
+		st, err := p.store.Load(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, state := store.Digest(st)
+		all[n] = [2]string{model, state}
+	}
+	var decisions [][]byte
+	for _, r := range out.all(testTopics.Decisions) {
+		decisions = append(decisions, r.Value)
+	}
+	testkit.PinAccounts(t, "stream", all, decisions)
+}
+
+func TestTopicsAreThereBeforeTheGroupIsJoined(t *testing.T) {
+	for _, create := range []bool{true, false} {
+		fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(fake.Close)
+		c, err := kafka.New(kafka.Options{Brokers: fake.ListenAddrs(), Topics: testTopics, MetadataAge: time.Minute, MaxWait: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		b := Ensured(c, kafka.Wanted{Create: create, Partitions: 3, Replication: 1}, nil)
+		b.(*ensured).pause = func(int) time.Duration { return 10 * time.Millisecond }
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		var got []int32
+		var problems []error
+		err = b.Run(ctx, kafka.Member{
+			Generation: func(over context.Context, g kafka.Generation) {
+				if got = g.Partitions; len(got) > 0 {
+					cancel()
+				}
+				<-over.Done()
+			},
+			Problem: func(err error) {
+				if problems = append(problems, err); !create && len(problems) == 3 {
+					cancel()
+				}
+			},
+		})
+		cancel()
+		if err != nil {
+			t.Error(err)
+		}
+		if create && len(got) != 3 {
+			t.Errorf("got partitions %v, want three; problems %v", got, problems)
+		}
+		if !create && (len(got) > 0 || len(problems) < 3 || !errors.Is(problems[0], kafka.ErrNoTopic)) {
+			t.Errorf("got partitions %v and problems %v, want that topics are missing", got, problems)
+		}
+	}
 }

@@ -8,10 +8,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"github.com/klauspost/compress/s2"
 
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
@@ -123,3 +127,82 @@ func writeSample(t testing.TB, path string) {
 		t.Fatal(err)
 	}
 }
+
+// A frame gives back what is in it, under its own kind and key alone.
+func TestAFrameHoldsItsPayload(t *testing.T) {
+	for _, payload := range [][]byte{nil, {0}, bytes.Repeat([]byte("payload"), 100)} {
+		framed := frame(nil, frameRedo, key64(1), payload)
+		if got, err := unframe(frameRedo, key64(1), framed); err != nil || !bytes.Equal(got, payload) {
+			t.Errorf("a frame gives back %x, %v; want %x", got, err, payload)
+		}
+		if _, err := unframe(frameJournal, key64(1), framed); err == nil {
+			t.Error("a frame of another kind is accepted")
+		}
+		if _, err := unframe(frameRedo, key64(2), framed); err == nil {
+			t.Error("a frame of another key is accepted")
+		}
+	}
+	if _, err := unframe(frameRedo, key64(1), []byte{1, 2}); err == nil {
+		t.Error("a frame without its checksum is accepted")
+	}
+}
+
+// A directory may have any name; one with brackets would be a pattern to filepath.Glob.
+func TestAStoreMayLieInADirectoryOfAnyName(t *testing.T) {
+	for _, name := range []string{"mail", "mail[1", "mail [old]", "mail*", `mail\`} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name, "hinged.db")
+			s := openTest(t, path, testOptions())
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			left, damaged := path+Partial+"1", path+".damaged-1"
+			for _, file := range []string{left, damaged} {
+				if err := os.WriteFile(file, []byte("everything"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			openTest(t, path, testOptions())
+			if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("what an export left that was killed: %v", err)
+			}
+			if all, err := Copies(path); err != nil || !slices.Equal(all, []string{damaged}) {
+				t.Errorf("Copies = %q, %v; want %s", all, err, damaged)
+			}
+		})
+	}
+}
+
+// A chunk is read as it was written, whatever room there is for it.
+func TestChunksAreRead(t *testing.T) {
+	name := []byte("name")
+	for _, record := range [][]byte{nil, []byte("x"), bytes.Repeat([]byte("some rows "), 5000)} {
+		for _, room := range [][]byte{nil, make([]byte, 10), make([]byte, 0, 100_000)} {
+			got, err := unframeChunk(name, chunkOf(name, record), room)
+			if err != nil || !bytes.Equal(got, record) {
+				t.Errorf("%d bytes come back as %d, %v", len(record), len(got), err)
+			}
+		}
+	}
+}
+
+// A chunk that is cut, garbled, or would unpack to more than a chunk may have gives an error.
+func TestABadChunkIsRefused(t *testing.T) {
+	name, record := []byte("name"), bytes.Repeat([]byte("some rows "), 50)
+	packed := s2.Encode(nil, record)
+	for what, value := range map[string][]byte{
+		"empty":             nil,
+		"cut":               chunkOf(name, record)[:20],
+		"of another":        chunkOf([]byte("other"), record),
+		"not S2":            frame(nil, frameChunk, name, []byte{5, 0xff, 0xff}),
+		"no length":         frame(nil, frameChunk, name, nil),
+		"cut before framed": frame(nil, frameChunk, name, packed[:len(packed)-3]),
+		"too large":         frame(nil, frameChunk, name, append([]byte{0x81, 0x80, 0x80, 0x20}, packed[2:]...)), // mostChunk + 1
+	} {
+		if got, err := unframeChunk(name, value, nil); err == nil {
+			t.Errorf("%s: gives %d bytes", what, len(got))
+		}
+	}
+}
+
+func chunkOf(name, record []byte) []byte { return frame(nil, frameChunk, name, s2.Encode(nil, record)) }

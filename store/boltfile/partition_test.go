@@ -347,7 +347,7 @@ func TestAPartitionInCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := openTest(t, alone, testOptions())
-	if err := s.AddAccount(one, names[1], "copy", false); !errors.Is(err, store.ErrPartition) {
+	if err := s.AddAccount(one, names[1], "copy"); !errors.Is(err, store.ErrPartition) {
 		t.Errorf("AddAccount: %v, want ErrPartition", err)
 	}
 	st, err := one.Load(names[1])

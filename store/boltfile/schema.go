@@ -33,7 +33,7 @@ import (
 //	    restored             nothing; there until the first commit after a restore or an import
 //	    snapshots
 //	      <generation, 8>
-//	        <chunk, 4>       record of at most 32 KiB, compressed (saved.go)
+//	        <chunk, 4>       record of at most 32 KiB, compressed (checkpoint.go)
 //	        manifest         what the chunks must add up to
 //	    redo                 <commit, 8> → record
 //	    journal              <sequence, 8> → the caller's bytes

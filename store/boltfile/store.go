@@ -80,34 +80,23 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.CheckpointEvery == 0 {
-		o.CheckpointEvery = 5000
-	}
-	if o.JournalCap == 0 {
-		o.JournalCap = 50000
-	}
-	if o.NamesCap == 0 {
-		o.NamesCap = 2000
-	}
-	if o.LockTimeout == 0 {
-		o.LockTimeout = 500 * time.Millisecond
-	}
-	if o.Hooks.Whole == 0 {
-		o.Hooks.Whole = 64 << 20
-	}
-	if o.Hooks.Copy == 0 {
-		o.Hooks.Copy = 8 << 20
-	}
-	if o.Hooks.Chunk == 0 {
-		o.Hooks.Chunk = chunkSize
-	}
-	if o.Hooks.Slice == 0 {
-		o.Hooks.Slice = 500
-	}
-	if o.Hooks.Incoming == 0 {
-		o.Hooks.Incoming = 4 << 20
-	}
+	orDefault(&o.CheckpointEvery, 5000)
+	orDefault(&o.JournalCap, 50000)
+	orDefault(&o.NamesCap, 2000)
+	orDefault(&o.LockTimeout, 500*time.Millisecond)
+	orDefault(&o.Hooks.Whole, 64<<20)
+	orDefault(&o.Hooks.Copy, 8<<20)
+	orDefault(&o.Hooks.Chunk, chunkSize)
+	orDefault(&o.Hooks.Slice, 500)
+	orDefault(&o.Hooks.Incoming, 4<<20)
 	return o
+}
+
+func orDefault[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
 }
 
 // Store is an open store: one file. Its methods may be called concurrently; commits wait for

@@ -25,7 +25,7 @@ func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {
 	}
 	want := storetest.DigestsOf(t, s)
 	for _, at = range []string{"import", "stage"} {
-		if err := s.AddAccount(from, "ann", "ann", true); !errors.Is(err, errBroken) {
+		if err := s.AddAccount(from, "ann", "ann"); !errors.Is(err, errBroken) {
 			t.Fatalf("AddAccount that breaks at %q: %v", at, err)
 		}
 		if got := storetest.DigestsOf(t, s); got != want {
@@ -39,7 +39,7 @@ func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {
 	// A full disk.
 	o.Hooks.MaxSize = 64 << 10
 	full := openTest(t, storetest.TempStore(t), o)
-	if err := full.AddAccount(from, "ann", "ann", true); !errors.Is(err, store.ErrNoSpace) {
+	if err := full.AddAccount(from, "ann", "ann"); !errors.Is(err, store.ErrNoSpace) {
 		t.Errorf("AddAccount on a full disk: %v, want ErrNoSpace", err)
 	}
 	if names, err := full.Accounts(); err != nil || len(names) > 0 {
@@ -72,7 +72,7 @@ func TestAnAccountThatCannotBeAddedChangesNothing(t *testing.T) {
 	if got := storetest.DigestsOf(t, s); got != want {
 		t.Errorf("digests were\n%s are\n%s", want, got)
 	}
-	if err := s.AddAccount(from, "ann", "ann", true); err != nil {
+	if err := s.AddAccount(from, "ann", "ann"); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,9 +4,10 @@ package copies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+
+	"golang.org/x/sys/unix"
 )
 
 // BackedUp is what `hinged backup` prints.
@@ -32,40 +33,37 @@ func Backup(ctx context.Context, from Source, storePath, file string, force bool
 	return out, nil
 }
 
-// ExportedTo is what `hinged backup --account` prints.
-type ExportedTo struct {
-	File    string  `json:"file"`    // the path as it was given; - for standard output
-	Bytes   int64   `json:"bytes"`   // size of the file in bytes
-	Account Account `json:"account"` // the exported account
-}
-
 // Export is Backup of one account alone: the file is a store that holds it.
-func Export(ctx context.Context, from Source, storePath, account, file string, force bool, stdout io.Writer) (ExportedTo, error) {
-	out := ExportedTo{File: file}
+func Export(ctx context.Context, from Source, storePath, account, file string, force bool, stdout io.Writer) (BackedUp, error) {
+	out := BackedUp{File: file}
 	var err error
 	out.Bytes, err = write(file, storePath, force, stdout,
 		func(w io.Writer) error { return from.Export(ctx, account, w) },
-		func(path string) (err error) { out.Account, err = checkOne(ctx, path); return err })
+		func(path string) (err error) {
+			if out.Accounts, err = check(ctx, path); err == nil {
+				err = one(out.Accounts)
+			}
+			return err
+		})
 	if err != nil {
-		return ExportedTo{}, fmt.Errorf("export to %s: %w", file, err)
+		return BackedUp{}, fmt.Errorf("export to %s: %w", file, err)
 	}
 	return out, nil
 }
 
-// checkOne is check of a store that must hold one account.
-func checkOne(ctx context.Context, path string) (Account, error) {
-	accounts, err := check(ctx, path)
-	if err != nil {
-		return Account{}, err
+// one demands that there is one account alone.
+func one(accounts []Account) error {
+	if len(accounts) != 1 {
+		return fmt.Errorf("it holds not one account alone, but %d", len(accounts))
 	}
-	return one(accounts)
+	return nil
 }
 
-var errNotOne = errors.New("it holds not one account alone")
-
-func one(accounts []Account) (Account, error) {
-	if len(accounts) != 1 {
-		return Account{}, fmt.Errorf("%w, but %d", errNotOne, len(accounts))
+// freeBytes returns how much an ordinary user may still write below dir.
+func freeBytes(dir string) (n uint64, known bool) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, false
 	}
-	return accounts[0], nil
+	return uint64(max(0, st.Bavail)) * uint64(st.Bsize), true //nolint:unconvert // the types differ from system to system
 }

@@ -313,7 +313,7 @@ func TestRestoreAndImportMeetARunningDaemonOrACancelledContext(t *testing.T) {
 			return err
 		},
 		"import": func(ctx context.Context) error {
-			_, err := Import(ctx, s.path, Standard, "", true, bytes.NewReader(export.Bytes()))
+			_, err := Import(ctx, s.path, Standard, "", bytes.NewReader(export.Bytes()))
 			return err
 		},
 	}
@@ -349,19 +349,15 @@ func TestImportMakesAStoreOrABackupOfTheOneThatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := site{path: filepath.Join(t.TempDir(), "new", "deep", "hinged.db")}
-	got, err := Import(t.Context(), there.path, export, "", false, nil)
-	if err != nil || got.Account.State != s.digest || got.Account.Account != "me" || got.Aside != "" {
+	got, err := Import(t.Context(), there.path, export, "", nil)
+	if err != nil || got.Accounts[0].State != s.digest || got.Accounts[0].Account != "me" || got.Aside != "" {
 		t.Fatalf("Import = %+v, %v", got, err)
 	}
 	there.only(t, "hinged.db")
 	there.moveOn(t)
 	moved := there.state(t, "me")
-	if _, err := Import(t.Context(), there.path, export, "", false, nil); !errors.Is(err, ErrAccountExists) {
-		t.Errorf("Import: %v, want ErrAccountExists", err)
-	}
-	there.only(t, "hinged.db")
 	for n, want := range []string{moved, s.digest} {
-		got, err := Import(t.Context(), there.path, export, "", true, nil)
+		got, err := Import(t.Context(), there.path, export, "", nil)
 		if err != nil || there.state(t, "me") != s.digest {
 			t.Fatalf("Import = %+v, %v", got, err)
 		}
@@ -370,7 +366,7 @@ func TestImportMakesAStoreOrABackupOfTheOneThatIsThere(t *testing.T) {
 		}
 	}
 	there.only(t, "hinged.db", "hinged.db.before-import-1", "hinged.db.before-import-2")
-	if _, err := Import(t.Context(), there.path, export+"x", "", true, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Import(t.Context(), there.path, export+"x", "", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Import of nothing: %v", err)
 	}
 }

@@ -38,8 +38,6 @@ var (
 	ErrExists = errors.New("the file exists")
 	// ErrUnsound: what was read is no backup, or a damaged one.
 	ErrUnsound = errors.New("not a sound store")
-	// ErrAccountExists: an import would replace an account.
-	ErrAccountExists = errors.New("an account of that name exists")
 )
 
 // Account describes one account in a copy. The digests are those that `hinged verify`

@@ -49,7 +49,7 @@ func TestAnExportedAccountIsTheSameElsewhere(t *testing.T) {
 	if err := there.Commit("ben", store.NewState(), store.Batch{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := there.AddAccount(x, "ann", "anna", false); err != nil {
+	if err := there.AddAccount(x, "ann", "anna"); err != nil {
 		t.Fatal(err)
 	}
 	if restored, err := there.Restored("anna"); err != nil || !restored {
@@ -95,13 +95,7 @@ func TestImportReplacesOnlyWhenAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := storetest.DigestsOf(t, s)
-	if err := s.AddAccount(x, "ann", "ann", false); !errors.Is(err, store.ErrExists) {
-		t.Errorf("Import: %v, want ErrExists", err)
-	}
-	if got := storetest.DigestsOf(t, s); got != before {
-		t.Errorf("digests were\n%s are\n%s", before, got)
-	}
-	if err := s.AddAccount(x, "ann", "ann", true); err != nil {
+	if err := s.AddAccount(x, "ann", "ann"); err != nil {
 		t.Fatal(err)
 	}
 	if got := storetest.DigestsOf(t, s); !strings.Contains(got, storetest.DigestsOf(t, x)) || got == before {
@@ -112,7 +106,7 @@ func TestImportReplacesOnlyWhenAsked(t *testing.T) {
 		t.Errorf("a commit of the state that was replaced: %v, want ErrStale", err)
 	}
 	for _, name := range []string{"", strings.Repeat("x", 256)} {
-		if err := s.AddAccount(x, "ann", name, false); err == nil {
+		if err := s.AddAccount(x, "ann", name); err == nil {
 			t.Errorf("an account could be named %q", name)
 		}
 	}
@@ -184,7 +178,7 @@ func TestUnsoundExportsAreRefused(t *testing.T) {
 func refused(t *testing.T, data []byte, want error, says string) {
 	t.Helper()
 	path := storetest.TempStore(t)
-	_, err := Import(t.Context(), path, Standard, "", false, bytes.NewReader(data))
+	_, err := Import(t.Context(), path, Standard, "", bytes.NewReader(data))
 	if !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
 		t.Errorf("Import: %v, want %v that says %q", err, want, says)
 	}
@@ -219,7 +213,7 @@ func FuzzImport(f *testing.F) {
 func tryImport(t *testing.T, data []byte) (accepted bool) {
 	t.Helper()
 	path := storetest.TempStore(t)
-	done, err := Import(t.Context(), path, Standard, "new", false, bytes.NewReader(data))
+	done, err := Import(t.Context(), path, Standard, "new", bytes.NewReader(data))
 	if err != nil {
 		if !errors.Is(err, ErrUnsound) && !errors.Is(err, store.ErrNewer) {
 			t.Errorf("refused with %v", err)
@@ -230,8 +224,8 @@ func tryImport(t *testing.T, data []byte) (accepted bool) {
 		return false
 	}
 	s := filetest.Open(t, path, filetest.Options())
-	if got := storetest.DigestsOf(t, s); got != "new "+done.Account.Model+" "+done.Account.State+"\n" {
-		t.Errorf("it came in as %q, want %+v", got, done.Account)
+	if got := storetest.DigestsOf(t, s); got != "new "+done.Accounts[0].Model+" "+done.Accounts[0].State+"\n" {
+		t.Errorf("it came in as %q, want %+v", got, done.Accounts[0])
 	}
 	storetest.OnlyStore(t, path)
 	return true

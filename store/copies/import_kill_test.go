@@ -33,7 +33,7 @@ func runImporter(path string) int {
 				return err
 			}
 			fmt.Println("ready")
-			if err := errors.Join(s.AddAccount(x, "ann", "ann", true), s.Close(), x.Close()); err != nil {
+			if err := errors.Join(s.AddAccount(x, "ann", "ann"), s.Close(), x.Close()); err != nil {
 				return err
 			}
 			fmt.Println("imported")

@@ -46,7 +46,7 @@ func TestWhatAKilledProcessLeftBesideTheStoreGoesAtTheNextStart(t *testing.T) {
 			return err
 		},
 		"importing": func(t *testing.T, s site, now func()) error {
-			_, err := Import(t.Context(), s.path, Standard, "other", false, interrupted(s.export(t), now))
+			_, err := Import(t.Context(), s.path, Standard, "other", interrupted(s.export(t), now))
 			return err
 		},
 	} {
@@ -161,7 +161,7 @@ func TestAStartDeletesNoDraftThatIsInUse(t *testing.T) {
 // replaces an account, and what waits for standard output while the daemon runs.
 func TestCopiesThatImportAndBackupMakeAreKnown(t *testing.T) {
 	s := newSite(t)
-	done, err := Import(t.Context(), s.path, Standard, "", true, bytes.NewReader(s.export(t)))
+	done, err := Import(t.Context(), s.path, Standard, "", bytes.NewReader(s.export(t)))
 	if err != nil || done.Aside == "" {
 		t.Fatalf("%+v, %v", done, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/hinged/hinged/store"
@@ -98,28 +97,19 @@ func receive(ctx context.Context, storePath, file string, stdin io.Reader) (d *d
 	return d, accounts, nil
 }
 
-// ImportedFrom is what `hinged restore --account` prints.
-type ImportedFrom struct {
-	File    string  `json:"file"`            // path of the export as it was given; - for standard input
-	Store   string  `json:"store"`           // path of the store
-	Account Account `json:"account"`         // the imported account, under its new name
-	Aside   string  `json:"aside,omitempty"` // path of a backup of the previous store; absent if no account was replaced
-}
-
 // Import adds the account in the export file, or that which stdin gives if that is
 // Standard, to the store at storePath, under the name as, or if that is "" its
-// own; where there is no store it makes one. An account that exists is replaced
-// only when asked (ErrAccountExists), and a backup of the whole store is made
-// beside it first. ErrUnsound and store.ErrNewer say what is wrong with the
+// own; where there is no store it makes one. An account that exists is replaced,
+// and a backup of the whole store is made beside it first. ErrUnsound and store.ErrNewer say what is wrong with the
 // export, store.ErrRunning that a process has the store open; then nothing has
 // changed.
-func Import(ctx context.Context, storePath, file, as string, replace bool, stdin io.Reader) (out ImportedFrom, err error) {
+func Import(ctx context.Context, storePath, file, as string, stdin io.Reader) (out RestoredFrom, err error) {
 	defer func() {
 		if err != nil {
-			out, err = ImportedFrom{}, fmt.Errorf("import of %s: %w", file, err)
+			out, err = RestoredFrom{}, fmt.Errorf("import of %s: %w", file, err)
 		}
 	}()
-	out = ImportedFrom{File: file, Store: storePath}
+	out = RestoredFrom{File: file, Store: storePath}
 	if err := boltfile.Held(storePath); err != nil {
 		return out, err
 	}
@@ -128,11 +118,12 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 		return out, err
 	}
 	defer func() { err = errors.Join(err, d.drop()) }()
-	if out.Account, err = one(accounts); err != nil {
+	if err := one(accounts); err != nil {
 		return out, fmt.Errorf("%w: %w", ErrUnsound, err)
 	}
-	name := out.Account.Account
-	out.Account.Account = cmp.Or(as, name)
+	name := accounts[0].Account
+	as = cmp.Or(as, name)
+	accounts[0].Account, out.Accounts = as, accounts
 	from, err := boltfile.OpenReadOnly(d.Name(), boltfile.Options{Unread: true}) // receive has read it
 	if err != nil {
 		return out, err
@@ -143,19 +134,16 @@ func Import(ctx context.Context, storePath, file, as string, replace bool, stdin
 		return out, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	names, err := s.Accounts()
+	there, err := s.Has(as)
 	if err != nil {
 		return out, err
 	}
-	if slices.Contains(names, out.Account.Account) {
-		if !replace {
-			return out, fmt.Errorf("%w: %s", ErrAccountExists, out.Account.Account)
-		}
+	if there {
 		if out.Aside, err = setAside(ctx, s, storePath); err != nil {
 			return out, fmt.Errorf("backup of the store as it is: %w", err)
 		}
 	}
-	return out, s.AddAccount(from, name, out.Account.Account, replace)
+	return out, s.AddAccount(from, name, as)
 }
 
 // setAside makes a backup of the store beside it and returns its name.

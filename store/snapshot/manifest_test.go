@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // someManifest has so many accounts, each with so many chunks.
@@ -164,4 +167,39 @@ func FuzzChunk(f *testing.F) {
 		}
 		_, _ = Unpack(ChunkID{}, content, nil)
 	})
+}
+
+// The test binary plays another process too, see storetest.Role.
+func TestMain(m *testing.M) {
+	if os.Getenv(storetest.Role) == "mover" {
+		os.Exit(runMover(os.Args[1]))
+	}
+	os.Exit(m.Run())
+}
+
+// progressOf returns where an account stands.
+func progressOf(t testing.TB, s *boltfile.Store, account string) (at boltfile.Progress) {
+	t.Helper()
+	err := s.ReadPartition(func(v *boltfile.PartitionView) error {
+		a, err := v.Account(account)
+		if err != nil {
+			return err
+		}
+		at = a.Progress
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// sizeOf is the size of a file.
+func sizeOf(t testing.TB, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }

@@ -162,23 +162,3 @@ func LearntBatch(r *rand.Rand, st *store.State, known model.Vector) store.Batch 
 		Lessons:  []store.Lesson{{Message: key, Label: 1, Weight: 1}},
 	}
 }
-
-// Populate begins a partition of so many accounts, each with so many weights, and
-// returns their states.
-func Populate(b *testing.B, s Partitioned, accounts, weights int) (all []store.AccountCommit) {
-	b.Helper()
-	Begin(b, s, Inbox3)
-	r := rand.New(rand.NewPCG(8, 8))
-	for i := range accounts {
-		st := store.NewState()
-		st.Account.Messages = 1
-		ManyWeights(r, st, weights)
-		all = append(all, store.AccountCommit{Account: fmt.Sprintf("kafka:%05d", i), State: st})
-	}
-	for i := 0; i < len(all); i += 20 {
-		if err := s.CommitPartition(store.LogPosition{Next: int64(1000 + i)}, all[i:min(i+20, len(all))]); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return all
-}
