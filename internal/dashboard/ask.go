@@ -82,7 +82,7 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 	if err != nil {
 		return err
 	}
-	d.Answered = s.changing(p, list, messageRows(list, s.headings(ctx, p, []string{note.Message}), s.scales.of(p.account, list)), p.URL("ask"))
+	d.Answered = s.changing(p, list, messageRows(list, s.headings(ctx, p, []string{note.Message}), scaleOf(list)), p.URL("ask"))
 	for i := range d.Answered {
 		d.Answered[i].Back, d.Answered[i].Done = p.URL("ask"), note.Text
 		d.Answered[i].Href, d.Answered[i].Link = note.Href, note.Link
@@ -96,23 +96,21 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 // askOf finds the questions, without those that were put off; with taught, also what
 // answers would do.
 func (s *Server) askOf(ctx context.Context, p *page, taught bool) (d askData, err error) {
-	put := s.later.of(p)
-	d = askData{Since: p.now.AddDate(0, 0, -desk.AskDays), Put: len(put)}
-	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: d.Since, Most: desk.MostInvited + len(put), Teach: taught})
+	q, put, err := s.questions(ctx, p, taught)
 	if err != nil {
 		return d, err
 	}
+	d = askData{Since: q.Since, Put: put}
 	d.Threshold, d.Why = q.Threshold, q.Why
 	var keys []string
 	scores := []float64{q.Threshold}
-	asked := open(q.Questions, put)
-	for _, one := range asked {
+	for _, one := range q.Questions {
 		keys, scores = append(keys, one.Message), append(scores, one.Score)
 	}
 	known := s.headings(ctx, p, keys)
 	d.Problem = known.Problem
 	scale := plot.Scale{Threshold: q.Threshold, UnsureFrom: q.Threshold, Range: plot.RangeOf(scores...)}
-	for _, one := range asked {
+	for _, one := range q.Questions {
 		c := card{
 			Key: one.Message, From: fromOf(known, one.Message, one.From), Subject: subjectOf(known, one.Message, one.Subject),
 			Outcome: one.Outcome, Arrived: one.Arrived, Score: one.Score, Scale: scale, Label: one.Label, Marked: one.Marked,
@@ -153,63 +151,12 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, p *page)
 		s.tell(p, noticed{Text: "Put off until tomorrow."})
 		return back(w, r, r.PostFormValue("back"), p.URL("ask"))
 	}
-	before, err := s.sides(r.Context(), p)
-	if err != nil {
-		return err
-	}
 	n, err := s.label(r, p, key, say)
 	if err != nil {
 		return err
 	}
-	after, err := s.sides(r.Context(), p)
-	if err != nil {
-		return err
-	}
-	n.Text += " " + changed(before, after, key)
 	s.tell(p, n)
 	return back(w, r, r.PostFormValue("back"), p.URL("ask"))
-}
-
-// sides says which of the newest messages lie above the threshold.
-func (s *Server) sides(ctx context.Context, p *page) (map[string]bool, error) {
-	const newest = 200
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Most: newest})
-	if err != nil {
-		return nil, err
-	}
-	above := map[string]bool{}
-	for _, m := range list.Messages {
-		above[m.Message] = m.Score > list.Threshold
-	}
-	return above, nil
-}
-
-// changed says what an answer about a message did to others.
-func changed(before, after map[string]bool, key string) string {
-	up, down, all := 0, 0, 0
-	for k, now := range after {
-		was, known := before[k]
-		if !known || k == key {
-			continue
-		}
-		all++
-		switch {
-		case now && !was:
-			up++
-		case was && !now:
-			down++
-		}
-	}
-	of := " of the last " + plural(all, "other message", "other messages")
-	switch {
-	case up == 0 && down == 0:
-		return "None" + of + " changed sides."
-	case down == 0:
-		return count(up) + of + " came above the threshold."
-	case up == 0:
-		return count(down) + of + " fell below the threshold."
-	}
-	return count(up) + of + " came above the threshold, and " + count(down) + " fell below it."
 }
 
 // later are questions that were put off, by account. Safe for concurrent use; the zero

@@ -28,11 +28,6 @@ func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, er
 	if !isKey(key) || label != "important" && label != "ordinary" {
 		return n, errNotFound
 	}
-	// The score that the page has shown: that of the lesson is without the earlier label.
-	shown, err := desk.GetMessages.Do(r.Context(), s.opts.Host, p.account, desk.MessagesRequest{Messages: []string{key}})
-	if err != nil {
-		return n, err
-	}
 	done, err := desk.Label.Do(r.Context(), s.opts.Host, p.account, desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: key}}})
 	if errors.Is(err, desk.ErrPaused) {
 		n.Text = "Not learnt: the account is paused. Resume it first."
@@ -42,9 +37,6 @@ func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, er
 		return n, err
 	}
 	for _, l := range done.Lessons {
-		if len(shown.Messages) > 0 {
-			l.Before = shown.Messages[0].Score
-		}
 		n.Text = lessonWords(l, label)
 	}
 	return n, nil
@@ -59,7 +51,7 @@ func lessonWords(l desk.Lesson, label string) string {
 	}
 	switch l.Result {
 	case desk.LessonLearnt:
-		return "You said " + label + ": " + plot.Signed(l.Before) + " → " + plot.Signed(l.After) + ". " + mark + "The other button takes it back."
+		return "You said " + label + ": " + plot.Signed(l.Shown) + " → " + plot.Signed(l.After) + ". " + mark + "The other button takes it back."
 	case desk.LessonKnown:
 		return "You had said " + label + " before. " + mark + "The score is " + plot.Signed(l.After) + "."
 	case desk.LessonSent:

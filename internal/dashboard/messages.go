@@ -43,7 +43,6 @@ type messagesData struct {
 // Low and High are the ends of the score bars, and Example a score for the key.
 func (d messagesData) Low() string      { return scaleEnd(-d.Scale.Range) }
 func (d messagesData) High() string     { return scaleEnd(d.Scale.Range) }
-func (d messagesData) Most() int        { return messageRowsMost }
 func (d messagesData) Example() float64 { return 0.6 * d.Scale.Range }
 
 // scaleEnd writes the end of a scale: +1, −1.5.
@@ -87,7 +86,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 	if err != nil {
 		return err
 	}
-	p.live = show != "wrong" && search == "" && below == 0
+	p.live = search == "" && below == 0
 	d := messagesData{Show: show, Search: search, Oldest: list.Oldest, Paused: p.Paused()}
 	d.Tabs = messageTabs(p, &list, show, search)
 	d.Known = d.Tabs[0].Count > 0
@@ -98,8 +97,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 		d.Newest = messagesURL(p, show, search, 0)
 	}
 	known := s.headings(r.Context(), p, keysOf(list.Messages))
-	rows := s.changing(p, list, messageRows(list, known, s.scales.of(p.account, list)), r.URL.RequestURI())
-	d.Scale = s.scales.of(p.account, list)
+	rows := s.changing(p, list, messageRows(list, known, scaleOf(list)), r.URL.RequestURI())
+	d.Scale = scaleOf(list)
 	if len(known.Headings) < len(rows) {
 		d.Problem = known.Problem
 	}

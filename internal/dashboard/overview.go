@@ -122,7 +122,7 @@ func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 	}
 	known := s.headings(ctx, p, keys)
 	rows := func(list desk.Messages) []messageRow {
-		out := s.changing(p, list, messageRows(list, known, s.scales.of(p.account, list)), p.URL())
+		out := s.changing(p, list, messageRows(list, known, scaleOf(list)), p.URL())
 		for i := range out {
 			out[i].Dated = true
 		}

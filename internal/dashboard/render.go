@@ -88,15 +88,6 @@ func (s *Server) render(w http.ResponseWriter, _ *http.Request, p *page, name st
 	return nil
 }
 
-// fragment makes a shared part, for a page that is open.
-func (s *Server) fragment(p *page, part string, data any) (string, error) {
-	var b strings.Builder
-	if err := s.templates[""].ExecuteTemplate(&b, part, view{p, data}); err != nil {
-		return "", fmt.Errorf("making %s: %w", part, err)
-	}
-	return b.String(), nil
-}
-
 // count writes a whole number of any kind with commas.
 func count(n any) string {
 	switch n := n.(type) {

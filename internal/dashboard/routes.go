@@ -136,7 +136,23 @@ func (s *Server) know(r *http.Request, p *page) error {
 	}
 	p.several = p.operator() && s.opts.Several || p.user != nil && len(p.user.Accounts) > 1
 	p.since = s.hub.position(p.account)
+	if r.Method == http.MethodPost {
+		return nil // it leads to another page
+	}
 	return s.look(r.Context(), p)
+}
+
+// look finds out what the frame of a page shows of its account.
+func (s *Server) look(ctx context.Context, p *page) error {
+	a, err := desk.GetAccount.Do(ctx, s.opts.Host, p.account, desk.None{})
+	if err != nil {
+		return err
+	}
+	p.status = &a
+	if !strings.HasSuffix(p.path, "/ask") { // which asks for more
+		p.asking = s.asking(ctx, p)
+	}
+	return nil
 }
 
 // pathOf is where the pages of an account are.

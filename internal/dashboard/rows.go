@@ -34,7 +34,6 @@ type messageRow struct {
 	Odds    string // how many such messages mattered, in words; "" if that is not known
 	Changes bool   // with the buttons
 	Back    string // where the buttons lead back to
-	Fresh   bool   // it has just arrived
 }
 
 // lessonRow is one lesson of a list.
@@ -119,6 +118,15 @@ func tidy(s string) string {
 		s += "…"
 	}
 	return strings.TrimSpace(s)
+}
+
+// scaleOf is what the score bars of a list have in common.
+func scaleOf(list desk.Messages) plot.Scale {
+	scores := []float64{list.Threshold}
+	for _, m := range list.Messages {
+		scores = append(scores, m.Score)
+	}
+	return plot.Scale{Threshold: list.Threshold, UnsureFrom: list.UnsureFrom, Range: plot.RangeOf(scores...)}
 }
 
 // messageRows turns a list into rows with one scale.

@@ -325,18 +325,3 @@ func (s *Server) stopWhatIf(w http.ResponseWriter, r *http.Request, p *page) err
 	}
 	return back(w, r, p.URL("whatif"), p.URL("whatif"))
 }
-
-// liveWhatIf is the last run, for pages that are open.
-func (s *Server) liveWhatIf(ctx context.Context, p *page) (string, error) {
-	if !p.owns(p.account) {
-		return "", nil
-	}
-	if err := s.look(ctx, p); err != nil {
-		return "", err
-	}
-	d, err := s.whatIfOf(ctx, p)
-	if err != nil || d.Run == nil {
-		return "", err
-	}
-	return s.fragment(p, "live-whatif", d)
-}
