@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -23,7 +24,7 @@ import (
 	"github.com/hinged/hinged/internal/stream"
 )
 
-// APIPath is where the HTTP API lies.
+// APIPath is where all routes are, on the socket and of the HTTP API.
 const APIPath = "/api/v1/"
 
 const (
@@ -57,10 +58,11 @@ type APIOptions struct {
 	Accounts func(r *http.Request) []string
 }
 
-// api serves the public routes.
+// api serves the public routes, or those of a socket.
 type api struct {
 	o           APIOptions
 	log         *slog.Logger
+	stopping    context.Context // of a socket
 	forms       *forms
 	bodies      *semaphore.Weighted // room for bodies, in bytes
 	classifying chan struct{}       // has room for what may be classified at once
@@ -86,7 +88,7 @@ func NewAPI(o APIOptions) http.Handler {
 			continue
 		}
 		path := APIPath + r.name
-		mux.HandleFunc(r.method()+" "+path, func(w http.ResponseWriter, q *http.Request) { a.serve(w, q, r) })
+		mux.HandleFunc(r.method()+" "+path, a.answering(r, a.carryOut))
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", r.method())
 			Refuse(w, http.StatusMethodNotAllowed, "", "use "+r.method())
@@ -100,6 +102,44 @@ func NewAPI(o APIOptions) http.Handler {
 		Refuse(w, http.StatusNotFound, "", "no such path; "+APIPath+"openapi.json lists them all")
 	})
 	return a.guarded(mux)
+}
+
+// newSocket returns what answers on a socket, whose file's mode says who may ask: all routes,
+// or only some, with POST. What is slow breaks off when stopping is done.
+func newSocket(h desk.Host, log *slog.Logger, stopping context.Context, only []string) http.Handler {
+	a := &api{o: APIOptions{Host: h}, log: log, stopping: stopping}
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		switch {
+		case only != nil && !slices.Contains(only, r.name):
+		case r.verb == nil:
+			mux.HandleFunc("POST "+APIPath+r.name, func(w http.ResponseWriter, q *http.Request) { r.serve(a, w, q) })
+		default:
+			mux.HandleFunc("POST "+APIPath+r.name, a.answering(r, a.trusting))
+		}
+	}
+	return a.guarded(mux)
+}
+
+// trusting does what a request of the socket asks for: what may take minutes no longer than
+// until the server is about to stop.
+func (a *api) trusting(_ http.ResponseWriter, r *http.Request, route route) (any, error) {
+	ctx, o := r.Context(), route.verb
+	if o.Slow {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(a.stopping)
+		defer cancel()
+		defer context.AfterFunc(r.Context(), cancel)()
+	}
+	q := reflect.New(o.Request).Interface()
+	if err := read(r, q); err != nil {
+		return nil, err
+	}
+	out, err := o.Do(ctx, a.o.Host, named(r), q)
+	if o.Slow && errors.Is(err, context.Canceled) && a.stopping.Err() != nil {
+		err = errStopping
+	}
+	return out, err
 }
 
 // method is that of the public route.
@@ -127,20 +167,26 @@ func (a *api) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// serve answers one request.
-func (a *api) serve(w http.ResponseWriter, r *http.Request, route route) {
-	out, err := a.carryOut(w, r, route)
-	if err == nil {
+// carrier does what a request for a route asks for.
+type carrier func(http.ResponseWriter, *http.Request, route) (any, error)
+
+// answering answers requests for a route with what do returns.
+func (a *api) answering(route route, do carrier) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out, err := do(w, r, route)
 		var text []byte
-		if text, err = json.Marshal(out); err == nil {
-			w.Header().Set("Content-Type", "application/json")
-			if _, err := w.Write(append(text, '\n')); err != nil {
-				a.log.Debug("a client did not read its answer", "error", err)
-			}
+		if err == nil {
+			text, err = json.Marshal(out)
+		}
+		if err != nil {
+			a.refuse(w, r, err)
 			return
 		}
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := w.Write(append(text, '\n')); err != nil {
+			a.log.Debug("a client did not read its answer", "error", err)
+		}
 	}
-	a.refuse(w, r, err)
 }
 
 // carryOut finds out what is asked and of which account, and does it.

@@ -201,13 +201,13 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, p *page, err error
 	if p.account == "" || errors.Is(err, errNotFound) || errors.Is(err, desk.ErrNoAccount) {
 		f.Link, f.LinkText = "/", "Start"
 	}
-	code := http.StatusInternalServerError
+	_, code := desk.KindOf(err)
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(err, errNotFound), errors.Is(err, desk.ErrNoAccount):
-		code, f.Title, f.What = http.StatusNotFound, "There is no such page", "The address is wrong, or what it showed is gone."
 	case errors.Is(err, desk.ErrNoMessage):
-		code, f.Title, f.What = http.StatusNotFound, "There is no such message", "hinged doesn’t know it, or has forgotten it."
+		f.Title, f.What = "There is no such message", "hinged doesn’t know it, or has forgotten it."
+	case errors.Is(err, errNotFound), code == http.StatusNotFound:
+		code, f.Title, f.What = http.StatusNotFound, "There is no such page", "The address is wrong, or what it showed is gone."
 	case errors.Is(err, errNotYours):
 		code, f.Title, f.What = http.StatusForbidden, "This is for its owner", "You see the figures of this account; its mail is shown to its owner only."
 	case errors.As(err, &tooLarge):
@@ -215,8 +215,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, p *page, err error
 	case errors.Is(err, errOldForm):
 		code, f.Title, f.What = http.StatusForbidden, "This page was too old", "Nothing was changed."
 		f.Do = "Open the page again and repeat what you did."
-	case errors.Is(err, desk.ErrPaused), errors.Is(err, desk.ErrTooEarly), errors.Is(err, desk.ErrStreamAccount):
-		code, f.Title, f.What = http.StatusConflict, "This can’t be done now", err.Error()
+	case code == http.StatusConflict:
+		f.Title, f.What = "This can’t be done now", err.Error()
 	default:
 		s.log.Error("a page could not be shown", "path", r.Pattern, "error", err)
 		f.Title, f.What, f.Do = "This page can’t be shown now", "Your mail is not affected.", "Try again in a moment. The log of hinged says more."
