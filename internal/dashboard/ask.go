@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,12 +61,12 @@ func (d askData) Headline() string {
 
 // questionsPage is the page of questions.
 func (s *Server) questionsPage(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active, p.live = "Ask me", "ask", true
+	p.Title, p.Active, p.Live = "Ask me", "ask", true
 	d, err := s.askOf(r.Context(), p, true)
 	if err != nil {
 		return err
 	}
-	p.asking = len(d.Cards)
+	p.Asking = len(d.Cards)
 	if err := s.answered(r.Context(), p, &d); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 	if note.Message == "" {
 		return nil
 	}
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Messages: []string{note.Message}})
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Messages: []string{note.Message}})
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 		d.Answered[i].Href, d.Answered[i].Link = note.Href, note.Link
 	}
 	if len(d.Answered) == 0 {
-		p.notice = note.Text
+		p.Notice = note.Text
 	}
 	return nil
 }
@@ -179,20 +180,77 @@ func (l *later) put(p *page, key string) {
 	if l.by == nil {
 		l.by = map[string]map[string]time.Time{}
 	}
-	if l.by[p.account] == nil || len(l.by[p.account]) >= mostLater {
-		l.by[p.account] = map[string]time.Time{}
+	if l.by[p.Account] == nil || len(l.by[p.Account]) >= mostLater {
+		l.by[p.Account] = map[string]time.Time{}
 	}
-	l.by[p.account][key] = p.now.Add(laterFor)
+	l.by[p.Account][key] = p.now.Add(laterFor)
 }
 
 // of returns the questions that are put off now.
 func (l *later) of(p *page) map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.by[p.account], func(_ string, until time.Time) bool { return p.now.After(until) })
+	maps.DeleteFunc(l.by[p.Account], func(_ string, until time.Time) bool { return p.now.After(until) })
 	out := map[string]bool{}
-	for key := range l.by[p.account] {
+	for key := range l.by[p.Account] {
 		out[key] = true
 	}
 	return out
+}
+
+// questionsFor is for how long questions, whose number all pages show, are not looked up
+// anew, unless something was learnt or put off.
+const questionsFor = 30 * time.Second
+
+// askings are the questions of the accounts, as they were looked up last. Safe for
+// concurrent use; the zero value knows none.
+type askings struct {
+	mu sync.Mutex
+	of map[string]asked
+}
+
+type asked struct {
+	at     time.Time
+	lesson uint64 // lessons learnt by then
+	put    int    // questions put off by then
+	q      desk.Questions
+}
+
+// questions are those that the owner of the page's account may answer now, at most
+// desk.MostInvited, without those that were put off, whose number is put. With taught they
+// say what answers would do.
+func (s *Server) questions(ctx context.Context, p *page, taught bool) (q desk.Questions, put int, err error) {
+	later := s.later.of(p)
+	lessons := p.Status.Important + p.Status.Ordinary
+	s.askings.mu.Lock()
+	known, ok := s.askings.of[p.Account]
+	s.askings.mu.Unlock()
+	if !taught && ok && known.lesson == lessons && known.put == len(later) && p.now.Sub(known.at) < questionsFor {
+		return known.q, len(later), nil
+	}
+	q, err = desk.Ask.Do(ctx, s.opts.Host, p.Account, desk.AskRequest{Since: p.now.AddDate(0, 0, -desk.AskDays), Most: desk.MostInvited + len(later), Teach: taught})
+	if err != nil {
+		return q, len(later), err
+	}
+	q.Questions = slices.DeleteFunc(q.Questions, func(q desk.Question) bool { return later[q.Message] })
+	q.Questions = q.Questions[:min(len(q.Questions), desk.MostInvited)]
+	s.askings.mu.Lock()
+	defer s.askings.mu.Unlock()
+	if s.askings.of == nil {
+		s.askings.of = map[string]asked{}
+	}
+	s.askings.of[p.Account] = asked{at: p.now, lesson: lessons, put: len(later), q: q}
+	return q, len(later), nil
+}
+
+// asking is the number of questions. A page does without where that can't be found out.
+func (s *Server) asking(ctx context.Context, p *page) int {
+	if !p.owns(p.Account) || p.Status.Paused {
+		return 0
+	}
+	q, _, err := s.questions(ctx, p, false)
+	if err != nil {
+		s.log.Debug("the number of questions is not known", "account", p.Account, "error", err)
+	}
+	return len(q.Questions)
 }

@@ -166,7 +166,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, p *page) error {
 	}
 	ctx, cancel := s.session(r, p)
 	defer cancel()
-	listener, ctx, leave, ok := s.hub.watch(ctx, p.account, p.viewer, since)
+	listener, ctx, leave, ok := s.hub.watch(ctx, p.Account, p.viewer, since)
 	if !ok {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "Too many browsers watch at once. This page shows what is new when you load it again.", http.StatusServiceUnavailable)
@@ -214,8 +214,8 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, p *page) error {
 
 // connectionOf is what pages show of an account that changes without a deed.
 func connectionOf(p *page) string {
-	a := p.status
-	return fmt.Sprint(a.Connected, a.Paused, a.ConsentNeeded, a.Problem, a.Warnings, p.asking)
+	a := p.Status
+	return fmt.Sprint(a.Connected, a.Paused, a.ConsentNeeded, a.Problem, a.Warnings, p.Asking)
 }
 
 // session returns a context that ends with the request, or with its session if the browser

@@ -115,7 +115,7 @@ func lossPicture(t *desk.Trend) picture {
 
 // marksPicture shows the marks of each day, and those that were taken off.
 func marksPicture(p *page, t *desk.Trend, own bool) picture {
-	shadow := p.status.InShadow
+	shadow := p.Status.InShadow
 	least, most, all, off := -1, 0, 0, 0
 	bars := plot.Bars{Level: 0}
 	for i, d := range t.Days {

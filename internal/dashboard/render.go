@@ -30,20 +30,18 @@ type view struct {
 
 // functions are what templates can call.
 var functions = template.FuncMap{
-	"asset":   assetPath,
-	"signed":  plot.Signed,
-	"glyph":   plot.Glyph,
-	"meter":   plot.Meter,
-	"pull":    plot.Pull,
-	"score":   plot.Score,
-	"count":   count,
-	"percent": percent,
-	"plural":  plural,
-	"join":    strings.Join,
-	"curly":   curly,
-	"title":   title,
-	"lower":   lower,
-	"on":      func(p *page, d any) view { return view{p, d} },
+	"asset":  assetPath,
+	"signed": plot.Signed,
+	"glyph":  plot.Glyph,
+	"meter":  plot.Meter,
+	"pull":   plot.Pull,
+	"score":  plot.Score,
+	"count":  count,
+	"plural": plural,
+	"curly":  curly,
+	"title":  title,
+	"lower":  lower,
+	"on":     func(p *page, d any) view { return view{p, d} },
 }
 
 // parseTemplates reads the pages: templates/pages/*.html, with templates/parts/*.html.
@@ -77,7 +75,7 @@ func (s *Server) render(w http.ResponseWriter, _ *http.Request, p *page, name st
 	if !ok {
 		return fmt.Errorf("there is no page %q", name)
 	}
-	if p.account != "" && !p.told && name != "error" {
+	if p.Account != "" && !p.told && name != "error" {
 		s.told(p, nil)
 	}
 	if err := t.ExecuteTemplate(&b, "layout", view{p, data}); err != nil {
