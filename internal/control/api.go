@@ -52,10 +52,9 @@ type APIOptions struct {
 	// no words of their mail, what is about the whole daemon, and errors in full. nil:
 	// everybody may do everything. It must be safe for concurrent use.
 	MayUse func(r *http.Request, account string) bool
-	// Accounts returns the names of the accounts that the sender of the request may use, as
-	// far as they are known by name: a stream may have others. nil: of those that the Host's
-	// status names, the ones that MayUse allows. Safe for concurrent use.
-	Accounts func(r *http.Request) []string
+	// Accounts returns the names of the accounts that the sender of the request may use; all:
+	// every one. It is needed with MayUse. Safe for concurrent use.
+	Accounts func(r *http.Request) (names []string, all bool)
 }
 
 // api serves the public routes, or those of a socket.
@@ -283,32 +282,14 @@ func (a *api) account(r *http.Request, to route, name string) (string, error) {
 	case name != "":
 		return "", &refusal{http.StatusForbidden, "forbidden", "that account is not yours"}
 	}
-	names, err := a.usable(r)
+	names, all := a.o.Accounts(r)
 	switch {
-	case err != nil:
-		return "", err
+	case all:
+		return "", nil
 	case len(names) == 0:
 		return "", &refusal{http.StatusForbidden, "forbidden", "no account is yours"}
 	}
 	return desk.Pick(names, "")
-}
-
-// usable returns the accounts that the caller may use.
-func (a *api) usable(r *http.Request) ([]string, error) {
-	if a.o.Accounts != nil {
-		return a.o.Accounts(r), nil
-	}
-	s, err := a.o.Host.Status(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, one := range s.Accounts {
-		if a.o.MayUse(r, one.Account) {
-			names = append(names, one.Account)
-		}
-	}
-	return names, nil
 }
 
 // status covers the accounts that the caller may use. What is about the whole
@@ -317,10 +298,7 @@ func (a *api) status(r *http.Request) (desk.Status, error) {
 	if a.runs(r) {
 		return a.o.Host.Status(r.Context())
 	}
-	names, err := a.usable(r)
-	if err != nil {
-		return desk.Status{}, err
-	}
+	names, _ := a.o.Accounts(r)
 	s := desk.Status{Running: true, Warnings: []string{}, Accounts: []desk.AccountStatus{}}
 	for _, name := range names {
 		one, err := desk.GetAccount.Do(r.Context(), a.o.Host, name, desk.None{})

@@ -28,7 +28,6 @@ type overviewData struct {
 	Trend   *desk.Trend
 	Figures figures
 	Curve   picture
-	Loss    picture
 	Marks   picture
 	Latest  []messageRow
 	// Questions come first while it marks nothing, and Would are the messages that it would
@@ -83,7 +82,7 @@ func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err e
 	d.Fault = !p.Status.Connected && !p.Status.Paused && p.Status.Problem != ""
 	d.Verdict, d.Next = judge(p.Status, d.Trend, d.Own), advise(p, p.Status)
 	d.Figures = figuresOf(d.Trend, p.Status, d.Own)
-	d.Curve, d.Loss, d.Marks = curvePicture(p, d.Trend), lossPicture(d.Trend), marksPicture(p, d.Trend, d.Own)
+	d.Curve, d.Marks = curvePicture(p, d.Trend), marksPicture(p, d.Trend, d.Own)
 	if p.Status.InShadow && p.Status.EndOfShadow != "" {
 		d.Checks = checksOf(p.Status)
 	}
