@@ -105,7 +105,7 @@ func NewAPI(o APIOptions) http.Handler {
 
 // newSocket returns what answers on a socket, whose file's mode says who may ask: all routes,
 // or only some, with POST. What is slow breaks off when stopping is done.
-func newSocket(h desk.Host, log *slog.Logger, stopping context.Context, only []string) http.Handler {
+func newSocket(stopping context.Context, h desk.Host, log *slog.Logger, only []string) http.Handler {
 	a := &api{o: APIOptions{Host: h}, log: log, stopping: stopping}
 	mux := http.NewServeMux()
 	for _, r := range routes {

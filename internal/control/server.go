@@ -94,7 +94,7 @@ func listen(path string, mode os.FileMode, chmod func(string, os.FileMode) error
 // else goes on. failed is called if the server can't go on.
 func (s *Server) Start(ctx context.Context, failed func()) {
 	s.stopping, s.served = ctx, make(chan error, 1)
-	s.http = &http.Server{Handler: newSocket(s.host, s.log, ctx, s.only), ReadHeaderTimeout: headPatience}
+	s.http = &http.Server{Handler: newSocket(ctx, s.host, s.log, s.only), ReadHeaderTimeout: headPatience}
 	go func() {
 		err := s.http.Serve(s.listener)
 		if errors.Is(err, http.ErrServerClosed) {

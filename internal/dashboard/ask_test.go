@@ -3,11 +3,14 @@
 package dashboard_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/hinged/hinged/internal/dashboard"
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -74,6 +77,36 @@ func TestThreeQuestionsAreAskedAndAnswered(t *testing.T) {
 	form.Set("say", "perhaps")
 	if r := h.send(http.MethodPost, action, form); r.code != http.StatusNotFound {
 		t.Errorf("an answer that is none: %d", r.code)
+	}
+}
+
+// counting counts how often the desk is asked about an account.
+type counting struct {
+	desk.Host
+	calls atomic.Int32
+}
+
+func (c *counting) Account(ctx context.Context, name string) (desk.Account, error) {
+	c.calls.Add(1)
+	return c.Host.Account(ctx, name)
+}
+
+// The page asks for the account, the questions and their subjects.
+func TestAnAnswerIsOneCallOfTheDesk(t *testing.T) {
+	t.Parallel()
+	h := lived(t)
+	c := &counting{Host: h.daemon}
+	h.serve(dashboard.Options{Host: c})
+	c.calls.Store(0)
+	page := h.see("/a/nora/ask")
+	if n := c.calls.Swap(0); n != 3 {
+		t.Errorf("the page is %d calls", n)
+	}
+	action := "/a/nora/ask/" + h.questions()[0].Message
+	form := page.form(action)
+	form.Set("say", "important")
+	if r := h.send(http.MethodPost, action, form); r.code != http.StatusSeeOther || c.calls.Load() != 1 {
+		t.Errorf("an answer is %d calls: %d", c.calls.Load(), r.code)
 	}
 }
 

@@ -164,7 +164,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, p *page) error {
 	if since == "" {
 		since = r.URL.Query().Get("since")
 	}
-	ctx, cancel := s.session(r, p)
+	ctx, cancel := s.session(r)
 	defer cancel()
 	listener, ctx, leave, ok := s.hub.watch(ctx, p.Account, p.viewer, since)
 	if !ok {
@@ -220,10 +220,7 @@ func connectionOf(p *page) string {
 
 // session returns a context that ends with the request, or with its session if the browser
 // asks for nothing more: a page that is left open keeps nobody signed in.
-func (s *Server) session(r *http.Request, p *page) (context.Context, context.CancelFunc) {
-	if p.viewer.session == "" {
-		return context.WithCancel(r.Context())
-	}
+func (s *Server) session(r *http.Request) (context.Context, context.CancelFunc) {
 	left := time.Until(s.sessions.Deadline(r.Context()))
 	if s.sessions.IdleTimeout > 0 {
 		left = min(left, s.sessions.IdleTimeout)
