@@ -191,21 +191,26 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, p *page) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	news, pause := listener.news, (<-chan time.Time)(nil)
-	connection := connectionOf(p)
+	connection, counts, told := connectionOf(p), countsOf(p), false
 	for ok := write([]byte("retry: " + retryAfter + "\n\n")); ok; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-news:
 			ok = write(s.hub.take(listener))
-			news, pause = nil, time.After(tellEvery)
+			news, pause, told = nil, time.After(tellEvery), true
 		case <-pause:
 			news, pause = listener.news, nil
 		case <-beat.C:
 			text := ": \n\n"
-			if err := s.look(ctx, p); err == nil && connectionOf(p) != connection {
-				connection, text = connectionOf(p), "event: news\ndata: connection\n\n"
+			if err := s.look(ctx, p); err != nil {
+				s.log.Debug("an account that is watched can't be looked at", "account", p.Account, "error", err)
+			} else if now := connectionOf(p); now != connection {
+				connection, text = now, "event: news\ndata: connection\n\n"
+			} else if !told && countsOf(p) != counts { // an account of a stream tells no deeds
+				text = "event: news\ndata: message lesson\n\n"
 			}
+			counts, told = countsOf(p), false
 			ok = write([]byte(text))
 		}
 	}
@@ -216,6 +221,11 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, p *page) error {
 func connectionOf(p *page) string {
 	a := p.Status
 	return fmt.Sprint(a.Connected, a.Paused, a.ConsentNeeded, a.Problem, a.Warnings, p.Asking)
+}
+
+// countsOf is how much came and was learnt.
+func countsOf(p *page) [3]uint64 {
+	return [3]uint64{p.Status.Messages, p.Status.Important, p.Status.Ordinary}
 }
 
 // session returns a context that ends with the request, or with its session if the browser
