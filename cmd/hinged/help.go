@@ -57,3 +57,20 @@ func configTopic() *cobra.Command {
 const configPlaces = `# Without --config, hinged reads $HINGED_CONFIG, otherwise the first that exists of
 # ~/.config/hinged/hinged.toml and /etc/hinged/hinged.toml. "hinged init" writes one for your mailbox.
 `
+
+// commonFlags adds --config to all verbs. Without it the path stays empty, which config.Load
+// takes for the first of config.Places that exists.
+func commonFlags(root *cobra.Command) {
+	root.PersistentFlags().StringP("config", "c", "",
+		"configuration file (default: $HINGED_CONFIG, otherwise the first that\nexists of ~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
+}
+
+// configOf is what --config says.
+func configOf(c *cobra.Command) string {
+	path, _ := c.Flags().GetString("config") // every verb has it
+	return path
+}
+
+func accountFlag(c *cobra.Command, account *string) {
+	c.Flags().StringVarP(account, "account", "a", "", "account; needed only when there are several")
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -117,7 +116,7 @@ func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options,
 		Host: d, Version: versionString(), Log: w.log,
 		Several: len(c.Accounts) > 1 || c.Kafka != nil,
 		Zone:    w.zone, Owner: w.owner,
-		API:     control.NewAPI(control.APIOptions{Host: d, Log: w.log, MayUse: dashboard.MayUse, Accounts: w.accounts}),
+		API:     control.NewAPI(control.APIOptions{Host: d, Log: w.log, MayUse: dashboard.MayUse, Accounts: dashboard.AccountsOf}),
 		Metrics: w.counts.Handler(), Healthz: w.counts.Healthz(), Readyz: w.counts.Readyz(), Refuse: control.Refuse,
 	}, err
 }
@@ -166,20 +165,6 @@ func (w *web) owner(account string) []string {
 		return c.Kafka.OwnerOf(key)
 	}
 	return nil
-}
-
-// accounts are the names of the accounts that the sender of a request may use: those of the
-// user, or all of the configuration, which names none of a stream.
-func (w *web) accounts(r *http.Request) []string {
-	if names, all := dashboard.AccountsOf(r); !all {
-		return names
-	}
-	c := w.config.Load()
-	names := make([]string, len(c.Accounts))
-	for i := range c.Accounts {
-		names[i] = c.Accounts[i].Name
-	}
-	return names
 }
 
 // accountOf returns an account of the configuration, nil: there is none of that name.

@@ -263,13 +263,11 @@ type Point struct {
 	// below; -1: no theorem covers the lessons.
 	Ceiling   int64
 	HingeLoss float64 // summed
-	MeanLoss  float64 // of the last meanOver of them
 }
 
 const (
 	// mostPoints is how many points a Course has at most, the first and the last aside.
 	mostPoints = 256
-	meanOver   = 20
 	// searchFrom is after how many lessons a ceiling is searched for while more are still
 	// to be read, and then after twice as many, and so on: what does best on all lessons
 	// says little of the first few.
@@ -281,8 +279,7 @@ type course struct {
 	points []Point // after the first lesson and every stride lessons
 	last   Point
 	stride int
-	search int       // lessons after which the next search is due
-	lately []float64 // the last losses
+	search int // lessons after which the next search is due
 }
 
 func newCourse() course { return course{stride: 1, search: searchFrom} }
@@ -290,13 +287,7 @@ func newCourse() course { return course{stride: 1, search: searchFrom} }
 // note takes notice of a lesson that was counted; more: others are still to be read.
 func (h *hindsight) note(l store.Lesson, more bool) {
 	c := &h.course
-	if c.lately = append(c.lately, model.HingeLoss(l.Label, l.Score)); len(c.lately) > meanOver {
-		c.lately = slices.Delete(c.lately, 0, 1)
-	}
 	c.last = Point{At: l.At.Time(), Lessons: h.count, Mistakes: h.mistakes, Ceiling: -1, HingeLoss: h.loss}
-	for _, loss := range c.lately {
-		c.last.MeanLoss += loss / float64(len(c.lately))
-	}
 	if h.count > 1 && h.count%c.stride != 0 {
 		return
 	}

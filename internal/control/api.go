@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -23,7 +24,7 @@ import (
 	"github.com/hinged/hinged/internal/stream"
 )
 
-// APIPath is where the HTTP API lies.
+// APIPath is where all routes are, on the socket and of the HTTP API.
 const APIPath = "/api/v1/"
 
 const (
@@ -51,16 +52,16 @@ type APIOptions struct {
 	// no words of their mail, what is about the whole daemon, and errors in full. nil:
 	// everybody may do everything. It must be safe for concurrent use.
 	MayUse func(r *http.Request, account string) bool
-	// Accounts returns the names of the accounts that the sender of the request may use, as
-	// far as they are known by name: a stream may have others. nil: of those that the Host's
-	// status names, the ones that MayUse allows. Safe for concurrent use.
-	Accounts func(r *http.Request) []string
+	// Accounts returns the names of the accounts that the sender of the request may use; all:
+	// every one. It is needed with MayUse. Safe for concurrent use.
+	Accounts func(r *http.Request) (names []string, all bool)
 }
 
-// api serves the public routes.
+// api serves the public routes, or those of a socket.
 type api struct {
 	o           APIOptions
 	log         *slog.Logger
+	stopping    context.Context // of a socket
 	forms       *forms
 	bodies      *semaphore.Weighted // room for bodies, in bytes
 	classifying chan struct{}       // has room for what may be classified at once
@@ -86,7 +87,7 @@ func NewAPI(o APIOptions) http.Handler {
 			continue
 		}
 		path := APIPath + r.name
-		mux.HandleFunc(r.method()+" "+path, func(w http.ResponseWriter, q *http.Request) { a.serve(w, q, r) })
+		mux.HandleFunc(r.method()+" "+path, a.answering(r, a.carryOut))
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", r.method())
 			Refuse(w, http.StatusMethodNotAllowed, "", "use "+r.method())
@@ -100,6 +101,44 @@ func NewAPI(o APIOptions) http.Handler {
 		Refuse(w, http.StatusNotFound, "", "no such path; "+APIPath+"openapi.json lists them all")
 	})
 	return a.guarded(mux)
+}
+
+// newSocket returns what answers on a socket, whose file's mode says who may ask: all routes,
+// or only some, with POST. What is slow breaks off when stopping is done.
+func newSocket(stopping context.Context, h desk.Host, log *slog.Logger, only []string) http.Handler {
+	a := &api{o: APIOptions{Host: h}, log: log, stopping: stopping}
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		switch {
+		case only != nil && !slices.Contains(only, r.name):
+		case r.verb == nil:
+			mux.HandleFunc("POST "+APIPath+r.name, func(w http.ResponseWriter, q *http.Request) { r.serve(a, w, q) })
+		default:
+			mux.HandleFunc("POST "+APIPath+r.name, a.answering(r, a.trusting))
+		}
+	}
+	return a.guarded(mux)
+}
+
+// trusting does what a request of the socket asks for: what may take minutes no longer than
+// until the server is about to stop.
+func (a *api) trusting(_ http.ResponseWriter, r *http.Request, route route) (any, error) {
+	ctx, o := r.Context(), route.verb
+	if o.Slow {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(a.stopping)
+		defer cancel()
+		defer context.AfterFunc(r.Context(), cancel)()
+	}
+	q := reflect.New(o.Request).Interface()
+	if err := read(r, q); err != nil {
+		return nil, err
+	}
+	out, err := o.Do(ctx, a.o.Host, named(r), q)
+	if o.Slow && errors.Is(err, context.Canceled) && a.stopping.Err() != nil {
+		err = errStopping
+	}
+	return out, err
 }
 
 // method is that of the public route.
@@ -127,20 +166,26 @@ func (a *api) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// serve answers one request.
-func (a *api) serve(w http.ResponseWriter, r *http.Request, route route) {
-	out, err := a.carryOut(w, r, route)
-	if err == nil {
+// carrier does what a request for a route asks for.
+type carrier func(http.ResponseWriter, *http.Request, route) (any, error)
+
+// answering answers requests for a route with what do returns.
+func (a *api) answering(route route, do carrier) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out, err := do(w, r, route)
 		var text []byte
-		if text, err = json.Marshal(out); err == nil {
-			w.Header().Set("Content-Type", "application/json")
-			if _, err := w.Write(append(text, '\n')); err != nil {
-				a.log.Debug("a client did not read its answer", "error", err)
-			}
+		if err == nil {
+			text, err = json.Marshal(out)
+		}
+		if err != nil {
+			a.refuse(w, r, err)
 			return
 		}
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := w.Write(append(text, '\n')); err != nil {
+			a.log.Debug("a client did not read its answer", "error", err)
+		}
 	}
-	a.refuse(w, r, err)
 }
 
 // carryOut finds out what is asked and of which account, and does it.
@@ -237,32 +282,14 @@ func (a *api) account(r *http.Request, to route, name string) (string, error) {
 	case name != "":
 		return "", &refusal{http.StatusForbidden, "forbidden", "that account is not yours"}
 	}
-	names, err := a.usable(r)
+	names, all := a.o.Accounts(r)
 	switch {
-	case err != nil:
-		return "", err
+	case all:
+		return "", nil
 	case len(names) == 0:
 		return "", &refusal{http.StatusForbidden, "forbidden", "no account is yours"}
 	}
 	return desk.Pick(names, "")
-}
-
-// usable returns the accounts that the caller may use.
-func (a *api) usable(r *http.Request) ([]string, error) {
-	if a.o.Accounts != nil {
-		return a.o.Accounts(r), nil
-	}
-	s, err := a.o.Host.Status(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, one := range s.Accounts {
-		if a.o.MayUse(r, one.Account) {
-			names = append(names, one.Account)
-		}
-	}
-	return names, nil
 }
 
 // status covers the accounts that the caller may use. What is about the whole
@@ -271,10 +298,7 @@ func (a *api) status(r *http.Request) (desk.Status, error) {
 	if a.runs(r) {
 		return a.o.Host.Status(r.Context())
 	}
-	names, err := a.usable(r)
-	if err != nil {
-		return desk.Status{}, err
-	}
+	names, _ := a.o.Accounts(r)
 	s := desk.Status{Running: true, Warnings: []string{}, Accounts: []desk.AccountStatus{}}
 	for _, name := range names {
 		one, err := desk.GetAccount.Do(r.Context(), a.o.Host, name, desk.None{})

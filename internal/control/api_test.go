@@ -114,7 +114,7 @@ func TestTheOwnerOfAnAccountOfAStreamUsesItWithoutNamingIt(t *testing.T) {
 	get := func(path string, own ...string) (int, string) {
 		h := NewAPI(APIOptions{
 			Host:     streamHost{},
-			Accounts: func(*http.Request) []string { return own },
+			Accounts: func(*http.Request) ([]string, bool) { return own, false },
 			MayUse:   func(_ *http.Request, account string) bool { return slices.Contains(own, account) },
 		})
 		w := httptest.NewRecorder()

@@ -148,21 +148,16 @@ func (at *At) request(ctx context.Context, name, account string, body []byte) (*
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	var f failure
-	if err := json.NewDecoder(resp.Body).Decode(&f); err != nil {
+	var p Problem
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
 		return nil, fmt.Errorf("the daemon answered %s", resp.Status)
 	}
-	for _, k := range kinds {
-		if f.Kind == k.name {
-			return nil, &remoteError{f.Error, k.is}
-		}
-	}
-	return nil, errors.New(f.Error)
+	return nil, &remoteError{p.Error, desk.ErrorOf(p.Kind)}
 }
 
 // send asks the daemon and returns its answer, whatever it is.
 func (at *At) send(ctx context.Context, name, account string, body []byte) (*http.Response, error) {
-	u := url.URL{Scheme: "http", Host: "hinged", Path: "/v1/" + name, RawQuery: url.Values{"account": {account}}.Encode()}
+	u := url.URL{Scheme: "http", Host: "hinged", Path: APIPath + name, RawQuery: url.Values{"account": {account}}.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -21,17 +21,17 @@ func TestAClientWaitsForADaemonOnlyAsLongAsItIsAlive(t *testing.T) {
 	var dead atomic.Bool
 	stopped := func(r *http.Request) { <-r.Context().Done() }
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/"+aliveRoute, func(_ http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(APIPath+aliveRoute, func(_ http.ResponseWriter, r *http.Request) {
 		if dead.Load() {
 			stopped(r)
 		}
 	})
-	mux.HandleFunc("/v1/"+desk.GetStatus.Name, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc(APIPath+desk.GetStatus.Name, func(w http.ResponseWriter, _ *http.Request) {
 		<-slow
 		_, _ = io.WriteString(w, `{"version": "slow"}`)
 	})
-	mux.HandleFunc("/v1/"+desk.Verify.Name, func(_ http.ResponseWriter, r *http.Request) { stopped(r) })
-	mux.HandleFunc("/v1/"+desk.Backup.Name, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc(APIPath+desk.Verify.Name, func(_ http.ResponseWriter, r *http.Request) { stopped(r) })
+	mux.HandleFunc(APIPath+desk.Backup.Name, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		_ = http.NewResponseController(w).Flush()
 		stopped(r)

@@ -21,20 +21,18 @@ const streamPatience = time.Minute
 // is told as every other is; after it the answer breaks off. It also does when the
 // server is about to stop, so that a copy does not keep the daemon from ending.
 func file(c desk.Copy) route {
-	return route{name: c.Name, serve: func(s *Server) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			out := &sending{w: w, deadline: http.NewResponseController(w), stopping: s.stopping}
-			// A write that is waiting fails at once. A connection that is gone needs no deadline.
-			defer context.AfterFunc(s.stopping, func() { _ = out.deadline.SetWriteDeadline(time.Now()) })()
-			err := c.Do(r.Context(), s.host, named(r), out)
-			switch {
-			case err == nil:
-			case !out.begun:
-				s.answer(w, nil, err)
-			default:
-				s.log.Warn("a copy was interrupted", "path", r.URL.Path, "error", err)
-				panic(http.ErrAbortHandler)
-			}
+	return route{name: c.Name, serve: func(a *api, w http.ResponseWriter, r *http.Request) {
+		out := &sending{w: w, deadline: http.NewResponseController(w), stopping: a.stopping}
+		// A write that is waiting fails at once. A connection that is gone needs no deadline.
+		defer context.AfterFunc(a.stopping, func() { _ = out.deadline.SetWriteDeadline(time.Now()) })()
+		err := c.Do(r.Context(), a.o.Host, named(r), out)
+		switch {
+		case err == nil:
+		case !out.begun:
+			a.refuse(w, r, err)
+		default:
+			a.log.Warn("a copy was interrupted", "path", r.URL.Path, "error", err)
+			panic(http.ErrAbortHandler)
 		}
 	}}
 }
@@ -64,11 +62,11 @@ func (s *sending) Write(p []byte) (int, error) {
 
 // filter answers a message with the message itself, the two X-Hinged-… fields at its
 // head. A mail filter that is one line of curl asks it (docs/mail-filters.md).
-func (s *Server) filter(w http.ResponseWriter, r *http.Request) {
+func (a *api) filter(w http.ResponseWriter, r *http.Request) {
 	var c desk.Classification
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxMail))
 	if err == nil {
-		c, err = desk.Classify.Do(r.Context(), s.host, named(r), desk.ClassifyRequest{Mail: raw})
+		c, err = desk.Classify.Do(r.Context(), a.o.Host, named(r), desk.ClassifyRequest{Mail: raw})
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

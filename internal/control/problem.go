@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/hinged/hinged/internal/desk"
 )
 
-// Problem is the body of an answer of the HTTP API that is an error: a problem document
-// (RFC 9457), with what the socket says of errors as further members.
+// Problem is the body of an answer that is an error: a problem document (RFC 9457), with
+// members of its own.
 type Problem struct {
 	Title  string `json:"title"`          // the status code in words
 	Status int    `json:"status"`         // the status code
@@ -63,28 +65,18 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		Refuse(w, known.status, known.kind, known.text)
 		return
 	}
-	kind, status := kindOf(err)
+	kind, status := desk.KindOf(err)
 	if kind == "" && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		status = http.StatusServiceUnavailable
 	}
 	text := err.Error()
-	if status >= http.StatusInternalServerError {
-		a.log.Warn("a request of the HTTP API failed", "path", r.URL.Path, "status", status, "kind", kind, "error", err)
+	if status >= http.StatusInternalServerError && a.stopping == nil { // whoever asks on the socket is told all
+		a.log.Warn("a request failed", "path", r.URL.Path, "status", status, "kind", kind, "error", err)
 		if !a.runs(r) {
-			if text = hidden; kind != "" {
-				text = plainly(kind)
+			if text = hidden; kind != "" { // what is wrong, without what was being done to what
+				text = desk.ErrorOf(kind).Error()
 			}
 		}
 	}
 	Refuse(w, status, kind, text)
-}
-
-// plainly returns what the kind of an error says, without what was being done to what.
-func plainly(kind string) string {
-	for _, k := range kinds {
-		if k.name == kind {
-			return k.is.Error()
-		}
-	}
-	return hidden
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/hinged/hinged/internal/desk"
@@ -95,14 +94,7 @@ func listen(path string, mode os.FileMode, chmod func(string, os.FileMode) error
 // else goes on. failed is called if the server can't go on.
 func (s *Server) Start(ctx context.Context, failed func()) {
 	s.stopping, s.served = ctx, make(chan error, 1)
-	mux := http.NewServeMux()
-	for _, r := range routes {
-		if s.only != nil && !slices.Contains(s.only, r.name) {
-			continue
-		}
-		mux.HandleFunc("POST /v1/"+r.name, r.serve(s))
-	}
-	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: headPatience}
+	s.http = &http.Server{Handler: newSocket(ctx, s.host, s.log, s.only), ReadHeaderTimeout: headPatience}
 	go func() {
 		err := s.http.Serve(s.listener)
 		if errors.Is(err, http.ErrServerClosed) {

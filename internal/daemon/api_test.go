@@ -76,8 +76,8 @@ func startAPI(t *testing.T) *apiWorld {
 
 	server := httptest.NewServer(control.NewAPI(control.APIOptions{
 		Host: d,
-		Accounts: func(r *http.Request) []string {
-			return map[string][]string{"ann": {"ann"}, "bob": {"bob"}, "everybody": {"ann", "bob"}}[r.Header.Get("Who")]
+		Accounts: func(r *http.Request) ([]string, bool) {
+			return map[string][]string{"ann": {"ann"}, "bob": {"bob"}, "everybody": {"ann", "bob"}}[r.Header.Get("Who")], false
 		},
 		MayUse: func(r *http.Request, account string) bool {
 			who := r.Header.Get("Who")
@@ -272,7 +272,7 @@ func TestTheAPITellsErrorsInFullOnlyThoseWhoRunTheDaemon(t *testing.T) {
 	t.Parallel()
 	failing := func(who string, err error) (control.Problem, int) {
 		t.Helper()
-		h := control.NewAPI(control.APIOptions{Host: failingHost{err: err}, Accounts: func(*http.Request) []string { return []string{"ann"} },
+		h := control.NewAPI(control.APIOptions{Host: failingHost{err: err}, Accounts: func(*http.Request) ([]string, bool) { return []string{"ann"}, false },
 			MayUse: func(_ *http.Request, account string) bool { return who == "operator" || account == who }})
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/account", nil))

@@ -35,7 +35,7 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 	web := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	ask := func(account, raw string) (status int, answer string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://hinged/v1/filter?account="+account, strings.NewReader(raw))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://hinged/api/v1/filter?account="+account, strings.NewReader(raw))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer half.Close()
-	if _, err := io.WriteString(half, "POST /v1/filter HTTP/1.1\r\nHost: hinged\r\nContent-Length: 5\r\n\r\nabc"); err != nil {
+	if _, err := io.WriteString(half, "POST /api/v1/filter HTTP/1.1\r\nHost: hinged\r\nContent-Length: 5\r\n\r\nabc"); err != nil {
 		t.Fatal(err)
 	}
 	stop()

@@ -368,25 +368,6 @@ func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {
 	if n := len(trend.Mistakes); n > 300 || trend.Lessons <= 256 || trend.Mistakes[n-1].Lesson != trend.Lessons || trend.Mistakes[0].Lesson != 1 {
 		t.Errorf("%d points of %d lessons", n, trend.Lessons)
 	}
-	// The averages, from the log itself.
-	var losses []float64
-	for l, err := range b.store.Lessons("me", 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l.Learnt() {
-			losses = append(losses, model.HingeLoss(l.Label, l.Score))
-		}
-	}
-	for _, p := range trend.Losses {
-		sum, few := 0.0, losses[max(0, p.Lesson-20):p.Lesson]
-		for _, loss := range few {
-			sum += loss
-		}
-		if !near(p.Mean, sum/float64(len(few))) {
-			t.Errorf("at lesson %d the average is %v, want %v", p.Lesson, p.Mean, sum/float64(len(few)))
-		}
-	}
 }
 
 // TestASearchStopsAndGoesOn: it compares 2,000 messages at a time.

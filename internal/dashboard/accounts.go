@@ -115,7 +115,7 @@ func (s *Server) accounts(w http.ResponseWriter, r *http.Request, p *page) error
 	if len(d.Rows) < len(seen) {
 		d.All = "These " + inWords(len(d.Rows), "", "")
 	}
-	p.title = "Accounts"
+	p.Title = "Accounts"
 	return s.render(w, r, p, "accounts", d)
 }
 

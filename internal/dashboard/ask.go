@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,12 +61,12 @@ func (d askData) Headline() string {
 
 // questionsPage is the page of questions.
 func (s *Server) questionsPage(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active, p.live = "Ask me", "ask", true
+	p.Title, p.Active, p.Live = "Ask me", "ask", true
 	d, err := s.askOf(r.Context(), p, true)
 	if err != nil {
 		return err
 	}
-	p.asking = len(d.Cards)
+	p.Asking = len(d.Cards)
 	if err := s.answered(r.Context(), p, &d); err != nil {
 		return err
 	}
@@ -78,17 +79,17 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 	if note.Message == "" {
 		return nil
 	}
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Messages: []string{note.Message}})
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Messages: []string{note.Message}})
 	if err != nil {
 		return err
 	}
-	d.Answered = s.changing(p, list, messageRows(list, s.headings(ctx, p, []string{note.Message}), s.scales.of(p.account, list)), p.URL("ask"))
+	d.Answered = s.changing(p, list, messageRows(list, s.headings(ctx, p, []string{note.Message}), scaleOf(list)), p.URL("ask"))
 	for i := range d.Answered {
 		d.Answered[i].Back, d.Answered[i].Done = p.URL("ask"), note.Text
 		d.Answered[i].Href, d.Answered[i].Link = note.Href, note.Link
 	}
 	if len(d.Answered) == 0 {
-		p.notice = note.Text
+		p.Notice = note.Text
 	}
 	return nil
 }
@@ -96,23 +97,21 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 // askOf finds the questions, without those that were put off; with taught, also what
 // answers would do.
 func (s *Server) askOf(ctx context.Context, p *page, taught bool) (d askData, err error) {
-	put := s.later.of(p)
-	d = askData{Since: p.now.AddDate(0, 0, -desk.AskDays), Put: len(put)}
-	q, err := desk.Ask.Do(ctx, s.opts.Host, p.account, desk.AskRequest{Since: d.Since, Most: desk.MostInvited + len(put), Teach: taught})
+	q, put, err := s.questions(ctx, p, taught)
 	if err != nil {
 		return d, err
 	}
+	d = askData{Since: q.Since, Put: put}
 	d.Threshold, d.Why = q.Threshold, q.Why
 	var keys []string
 	scores := []float64{q.Threshold}
-	asked := open(q.Questions, put)
-	for _, one := range asked {
+	for _, one := range q.Questions {
 		keys, scores = append(keys, one.Message), append(scores, one.Score)
 	}
 	known := s.headings(ctx, p, keys)
 	d.Problem = known.Problem
 	scale := plot.Scale{Threshold: q.Threshold, UnsureFrom: q.Threshold, Range: plot.RangeOf(scores...)}
-	for _, one := range asked {
+	for _, one := range q.Questions {
 		c := card{
 			Key: one.Message, From: fromOf(known, one.Message, one.From), Subject: subjectOf(known, one.Message, one.Subject),
 			Outcome: one.Outcome, Arrived: one.Arrived, Score: one.Score, Scale: scale, Label: one.Label, Marked: one.Marked,
@@ -153,63 +152,12 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, p *page)
 		s.tell(p, noticed{Text: "Put off until tomorrow."})
 		return back(w, r, r.PostFormValue("back"), p.URL("ask"))
 	}
-	before, err := s.sides(r.Context(), p)
-	if err != nil {
-		return err
-	}
 	n, err := s.label(r, p, key, say)
 	if err != nil {
 		return err
 	}
-	after, err := s.sides(r.Context(), p)
-	if err != nil {
-		return err
-	}
-	n.Text += " " + changed(before, after, key)
 	s.tell(p, n)
 	return back(w, r, r.PostFormValue("back"), p.URL("ask"))
-}
-
-// sides says which of the newest messages lie above the threshold.
-func (s *Server) sides(ctx context.Context, p *page) (map[string]bool, error) {
-	const newest = 200
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Most: newest})
-	if err != nil {
-		return nil, err
-	}
-	above := map[string]bool{}
-	for _, m := range list.Messages {
-		above[m.Message] = m.Score > list.Threshold
-	}
-	return above, nil
-}
-
-// changed says what an answer about a message did to others.
-func changed(before, after map[string]bool, key string) string {
-	up, down, all := 0, 0, 0
-	for k, now := range after {
-		was, known := before[k]
-		if !known || k == key {
-			continue
-		}
-		all++
-		switch {
-		case now && !was:
-			up++
-		case was && !now:
-			down++
-		}
-	}
-	of := " of the last " + plural(all, "other message", "other messages")
-	switch {
-	case up == 0 && down == 0:
-		return "None" + of + " changed sides."
-	case down == 0:
-		return count(up) + of + " came above the threshold."
-	case up == 0:
-		return count(down) + of + " fell below the threshold."
-	}
-	return count(up) + of + " came above the threshold, and " + count(down) + " fell below it."
 }
 
 // later are questions that were put off, by account. Safe for concurrent use; the zero
@@ -232,20 +180,77 @@ func (l *later) put(p *page, key string) {
 	if l.by == nil {
 		l.by = map[string]map[string]time.Time{}
 	}
-	if l.by[p.account] == nil || len(l.by[p.account]) >= mostLater {
-		l.by[p.account] = map[string]time.Time{}
+	if l.by[p.Account] == nil || len(l.by[p.Account]) >= mostLater {
+		l.by[p.Account] = map[string]time.Time{}
 	}
-	l.by[p.account][key] = p.now.Add(laterFor)
+	l.by[p.Account][key] = p.now.Add(laterFor)
 }
 
 // of returns the questions that are put off now.
 func (l *later) of(p *page) map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.by[p.account], func(_ string, until time.Time) bool { return p.now.After(until) })
+	maps.DeleteFunc(l.by[p.Account], func(_ string, until time.Time) bool { return p.now.After(until) })
 	out := map[string]bool{}
-	for key := range l.by[p.account] {
+	for key := range l.by[p.Account] {
 		out[key] = true
 	}
 	return out
+}
+
+// questionsFor is for how long questions, whose number all pages show, are not looked up
+// anew, unless something was learnt or put off.
+const questionsFor = 30 * time.Second
+
+// askings are the questions of the accounts, as they were looked up last. Safe for
+// concurrent use; the zero value knows none.
+type askings struct {
+	mu sync.Mutex
+	of map[string]asked
+}
+
+type asked struct {
+	at     time.Time
+	lesson uint64 // lessons learnt by then
+	put    int    // questions put off by then
+	q      desk.Questions
+}
+
+// questions are those that the owner of the page's account may answer now, at most
+// desk.MostInvited, without those that were put off, whose number is put. With taught they
+// say what answers would do.
+func (s *Server) questions(ctx context.Context, p *page, taught bool) (q desk.Questions, put int, err error) {
+	later := s.later.of(p)
+	lessons := p.Status.Important + p.Status.Ordinary
+	s.askings.mu.Lock()
+	known, ok := s.askings.of[p.Account]
+	s.askings.mu.Unlock()
+	if !taught && ok && known.lesson == lessons && known.put == len(later) && p.now.Sub(known.at) < questionsFor {
+		return known.q, len(later), nil
+	}
+	q, err = desk.Ask.Do(ctx, s.opts.Host, p.Account, desk.AskRequest{Since: p.now.AddDate(0, 0, -desk.AskDays), Most: desk.MostInvited + len(later), Teach: taught})
+	if err != nil {
+		return q, len(later), err
+	}
+	q.Questions = slices.DeleteFunc(q.Questions, func(q desk.Question) bool { return later[q.Message] })
+	q.Questions = q.Questions[:min(len(q.Questions), desk.MostInvited)]
+	s.askings.mu.Lock()
+	defer s.askings.mu.Unlock()
+	if s.askings.of == nil {
+		s.askings.of = map[string]asked{}
+	}
+	s.askings.of[p.Account] = asked{at: p.now, lesson: lessons, put: len(later), q: q}
+	return q, len(later), nil
+}
+
+// asking is the number of questions. A page does without where that can't be found out.
+func (s *Server) asking(ctx context.Context, p *page) int {
+	if !p.owns(p.Account) || p.Status.Paused {
+		return 0
+	}
+	q, _, err := s.questions(ctx, p, false)
+	if err != nil {
+		s.log.Debug("the number of questions is not known", "account", p.Account, "error", err)
+	}
+	return len(q.Questions)
 }

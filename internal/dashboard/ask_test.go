@@ -3,11 +3,14 @@
 package dashboard_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/hinged/hinged/internal/dashboard"
 	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
 )
@@ -48,7 +51,7 @@ func TestThreeQuestionsAreAskedAndAnswered(t *testing.T) {
 	page = h.press(page, "/a/nora/ask/"+asked[0].Message, url.Values{"say": {"important"}})
 	m := h.list(desk.MessagesRequest{Search: asked[0].Message}).Messages[0]
 	row := page.text("li#m-" + m.Message)
-	for _, want := range []string{"You said important: " + plot.Signed(asked[0].Score) + " → " + plot.Signed(m.Score) + ".", "other messages"} {
+	for _, want := range []string{"You said important: " + plot.Signed(asked[0].Score) + " → " + plot.Signed(m.Score) + "."} {
 		if !strings.Contains(row, want) {
 			t.Errorf("answered, it says %q, without %q", row, want)
 		}
@@ -74,6 +77,36 @@ func TestThreeQuestionsAreAskedAndAnswered(t *testing.T) {
 	form.Set("say", "perhaps")
 	if r := h.send(http.MethodPost, action, form); r.code != http.StatusNotFound {
 		t.Errorf("an answer that is none: %d", r.code)
+	}
+}
+
+// counting counts how often the desk is asked about an account.
+type counting struct {
+	desk.Host
+	calls atomic.Int32
+}
+
+func (c *counting) Account(ctx context.Context, name string) (desk.Account, error) {
+	c.calls.Add(1)
+	return c.Host.Account(ctx, name)
+}
+
+// The page asks for the account, the questions and their subjects.
+func TestAnAnswerIsOneCallOfTheDesk(t *testing.T) {
+	t.Parallel()
+	h := lived(t)
+	c := &counting{Host: h.daemon}
+	h.serve(dashboard.Options{Host: c})
+	c.calls.Store(0)
+	page := h.see("/a/nora/ask")
+	if n := c.calls.Swap(0); n != 3 {
+		t.Errorf("the page is %d calls", n)
+	}
+	action := "/a/nora/ask/" + h.questions()[0].Message
+	form := page.form(action)
+	form.Set("say", "important")
+	if r := h.send(http.MethodPost, action, form); r.code != http.StatusSeeOther || c.calls.Load() != 1 {
+		t.Errorf("an answer is %d calls: %d", c.calls.Load(), r.code)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestWatchingGoesThroughTLS(t *testing.T) {
 	if got := b.get(strings.TrimPrefix(s.Link().URL, b.base)); got.header.Get("Strict-Transport-Security") == "" || !strings.Contains(got.header.Get("Set-Cookie"), "__Host-") {
 		t.Errorf("got %v", got.header)
 	}
-	st := b.listen("/a/ann/live?parts=messages")
+	st := b.listen("/a/ann/live")
 	s.Show(arrival)
-	st.until("message")
+	st.until("news")
 }

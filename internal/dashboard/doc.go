@@ -4,12 +4,13 @@
 // metrics behind the same authentication:
 //
 //	browser ─▶ headers, host, origin ─▶ session or token ─▶ route ─▶ desk.Verb.Do(host)
-//	daemon  ─▶ Show ─▶ hub, one goroutine for each account that is looked at ─▶ browsers
+//	daemon  ─▶ Show ─▶ hub ─▶ browsers that watch, which load their page again
 //
 // A page is a face of verbs of package desk: it asks them and renders what they answer
 // (render.go). It knows no store. Everything works without JavaScript: what changes
-// something is a form, answered by a redirect. With it, the server sends the parts of a
-// page that changed, as the same HTML, by server-sent events (live.go).
+// something is a form, answered by a redirect. With it, an open
+// page is told by server-sent events that something was done (live.go), and loads itself
+// again, in place.
 //
 // Who looks is a viewer: the owner of some accounts, or an operator, who sees figures of
 // all accounts and words of nobody's mail but their own. Where no user has a password, links

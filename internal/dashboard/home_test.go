@@ -94,7 +94,9 @@ func newHome(t *testing.T, o filter.Options) *home {
 // serve starts a dashboard and a browser for it.
 func (h *home) serve(o dashboard.Options) {
 	h.t.Helper()
-	o.Host, o.Now = h.daemon, h.clock
+	if o.Now = h.clock; o.Host == nil {
+		o.Host = h.daemon
+	}
 	o.Listen = cmp.Or(o.Listen, "127.0.0.1:0")
 	server, err := dashboard.Listen(o)
 	if err != nil {

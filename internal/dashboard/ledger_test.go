@@ -69,7 +69,7 @@ func TestLedgerShowsEveryMarkAndUndoesIt(t *testing.T) {
 		}
 	}
 	next := h.press(page, "/a/nora/ledger/undo", url.Values{"number": {fmt.Sprint(one.Number)}})
-	if got := next.text("p.say"); !strings.Contains(got, "1 mark was undone") {
+	if got := next.text("p.say"); !strings.Contains(got, "1 mark taken back") {
 		t.Errorf("it says %q", got)
 	}
 	place := ingest.Place{Mailbox: one.Mailbox, UIDValidity: one.UIDValidity, UID: one.UID}
@@ -91,7 +91,7 @@ func TestLedgerShowsEveryMarkAndUndoesIt(t *testing.T) {
 		t.Errorf("asking has undone marks: %d stand", got)
 	}
 	next = h.press(preview, "/a/nora/ledger/undo", nil)
-	if got := next.text("p.say"); !strings.Contains(got, fmt.Sprintf("%d marks were undone", stand-1)) {
+	if got := next.text("p.say"); !strings.Contains(got, fmt.Sprintf("%d marks taken back", stand-1)) {
 		t.Errorf("it says %q", got)
 	}
 	if got := inState(h.ledgerOf(), "confirmed"); got != 0 {
@@ -262,7 +262,7 @@ func TestTheMarkOfAMessageIsUndoneFromItsPage(t *testing.T) {
 	if got := page.text("dl.facts"); page.to != path || !strings.Contains(got, "was taken back") {
 		t.Errorf("led to %s; on record: %s", page.to, got)
 	}
-	if got := page.text("main"); !strings.Contains(got, "1 mark was undone") || strings.Contains(got, "Undo the mark") {
+	if got := page.text("main"); !strings.Contains(got, "1 mark taken back") || strings.Contains(got, "Undo the mark") {
 		t.Errorf("it says %s", got)
 	}
 	if got := h.see(link).text("h1"); got != "There is nothing to undo." {

@@ -77,7 +77,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request, code int, view loginView) {
-	p := &page{title: "Sign in", csrf: formProof(s.binding(w, r))}
+	p := &page{Title: "Sign in", CSRF: formProof(s.binding(w, r))}
 	view.Host, view.ByLink, view.Command, view.LinkLife = bare(r.Host), s.byLink(), s.opts.Command, span(linkLife)
 	view.Session, view.Patience = span(s.sessions.Lifetime), span(s.sessions.IdleTimeout)
 	w.WriteHeader(code)

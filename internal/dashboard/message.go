@@ -76,7 +76,7 @@ type other struct{ Key, Text string }
 
 // message is the page of one message.
 func (s *Server) message(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active, p.live = "Message", "messages", true
+	p.Title, p.Active, p.Live = "Message", "messages", true
 	key := r.PathValue("key")
 	if !isKey(key) {
 		return errNotFound
@@ -85,23 +85,23 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request, p *page) error 
 	if err != nil {
 		return err
 	}
-	p.title = d.Subject
+	p.Title = d.Subject
 	return s.render(w, r, p, "message", d)
 }
 
 // messageOf gathers what is known of a message.
 func (s *Server) messageOf(ctx context.Context, p *page, key string) (*messageData, error) {
 	d := &messageData{Key: key}
-	ex, err := desk.Explain.Do(ctx, s.opts.Host, p.account, desk.ExplainRequest{Message: desk.Message{Name: key}})
+	ex, err := desk.Explain.Do(ctx, s.opts.Host, p.Account, desk.ExplainRequest{Message: desk.Message{Name: key}})
 	wordless := errors.Is(err, desk.ErrNoWords)
 	if err != nil && !wordless {
 		return nil, err
 	}
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Messages: []string{key}, Most: 1})
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Messages: []string{key}, Most: 1})
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := desk.GetLedger.Do(ctx, s.opts.Host, p.account, desk.LedgerRequest{Message: key})
+	ledger, err := desk.GetLedger.Do(ctx, s.opts.Host, p.Account, desk.LedgerRequest{Message: key})
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,6 @@ type messagesData struct {
 // Low and High are the ends of the score bars, and Example a score for the key.
 func (d messagesData) Low() string      { return scaleEnd(-d.Scale.Range) }
 func (d messagesData) High() string     { return scaleEnd(d.Scale.Range) }
-func (d messagesData) Most() int        { return messageRowsMost }
 func (d messagesData) Example() float64 { return 0.6 * d.Scale.Range }
 
 // scaleEnd writes the end of a scale: +1, −1.5.
@@ -71,7 +70,7 @@ type dayRows struct {
 
 // messages is the page of decided messages.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active = "Messages", "messages"
+	p.Title, p.Active = "Messages", "messages"
 	q := r.URL.Query()
 	show, search := q.Get("show"), strings.TrimSpace(q.Get("q"))
 	if !slices.Contains([]string{"important", "unsure", "ordinary", "wrong"}, show) {
@@ -83,11 +82,11 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 	if ask.Wrong = show == "wrong"; !ask.Wrong {
 		ask.Outcome = show
 	}
-	list, err := desk.GetMessages.Do(r.Context(), s.opts.Host, p.account, ask)
+	list, err := desk.GetMessages.Do(r.Context(), s.opts.Host, p.Account, ask)
 	if err != nil {
 		return err
 	}
-	p.live = show != "wrong" && search == "" && below == 0
+	p.Live = search == "" && below == 0
 	d := messagesData{Show: show, Search: search, Oldest: list.Oldest, Paused: p.Paused()}
 	d.Tabs = messageTabs(p, &list, show, search)
 	d.Known = d.Tabs[0].Count > 0
@@ -98,8 +97,8 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 		d.Newest = messagesURL(p, show, search, 0)
 	}
 	known := s.headings(r.Context(), p, keysOf(list.Messages))
-	rows := s.changing(p, list, messageRows(list, known, s.scales.of(p.account, list)), r.URL.RequestURI())
-	d.Scale = s.scales.of(p.account, list)
+	rows := s.changing(p, list, messageRows(list, known, scaleOf(list)), r.URL.RequestURI())
+	d.Scale = scaleOf(list)
 	if len(known.Headings) < len(rows) {
 		d.Problem = known.Problem
 	}
@@ -217,7 +216,7 @@ func (s *Server) byDay(ctx context.Context, p *page, rows []messageRow, counted 
 	}
 	counts, err := s.dayCounts(ctx, p, int(last.Sub(first).Hours()/24)+2, &last)
 	if err != nil {
-		s.log.Warn("can't count the days for the dashboard", "account", p.account, "error", err)
+		s.log.Warn("can't count the days for the dashboard", "account", p.Account, "error", err)
 	}
 	for _, day := range counts {
 		if at, ok := dates[day.Date]; ok {
@@ -230,7 +229,7 @@ func (s *Server) byDay(ctx context.Context, p *page, rows []messageRow, counted 
 // dayCounts says how many messages were decided and marked on each of some days, which end
 // with that of a moment; nil: now.
 func (s *Server) dayCounts(ctx context.Context, p *page, days int, until *time.Time) (counts []dayRows, err error) {
-	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.account, desk.TrendRequest{Days: days, Until: until})
+	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.Account, desk.TrendRequest{Days: days, Until: until})
 	for _, day := range trend.Days {
 		counts = append(counts, dayRows{Date: day.Day, Count: count(day.Decided) + " decided, " + count(day.Marked) + " marked"})
 	}

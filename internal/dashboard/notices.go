@@ -50,7 +50,7 @@ func (s *Server) tell(p *page, n noticed) {
 		t.kept = map[string]noticed{} // what is lost is a sentence
 	}
 	n.until = s.now().Add(noticeLife)
-	t.kept[p.csrf+" "+p.account] = n
+	t.kept[p.CSRF+" "+p.Account] = n
 }
 
 // told takes what is to be told on a page, and shows it at the page's top unless it is
@@ -60,7 +60,7 @@ func (s *Server) told(p *page, hasRow func(key string) bool) noticed {
 	t := &s.notices
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := p.csrf + " " + p.account
+	key := p.CSRF + " " + p.Account
 	n, ok := t.kept[key]
 	if !ok || s.now().After(n.until) || p.reload != (n.on != "") || p.reload && n.on != p.path {
 		if !p.reload {
@@ -73,7 +73,7 @@ func (s *Server) told(p *page, hasRow func(key string) bool) noticed {
 		t.kept[key] = n
 	}
 	if n.Message == "" || hasRow == nil || !hasRow(n.Message) {
-		p.notice, p.noticeHref, p.noticeLink = n.Text, n.Href, n.Link
+		p.Notice, p.NoticeHref, p.NoticeLink = n.Text, n.Href, n.Link
 	}
 	return n
 }

@@ -28,7 +28,6 @@ type overviewData struct {
 	Trend   *desk.Trend
 	Figures figures
 	Curve   picture
-	Loss    picture
 	Marks   picture
 	Latest  []messageRow
 	// Questions come first while it marks nothing, and Would are the messages that it would
@@ -61,7 +60,7 @@ type check struct {
 
 // overview is the page of one account.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active, p.live = "Overview of "+p.account, "overview", true
+	p.Title, p.Active, p.Live = "Overview of "+p.Account, "overview", true
 	d, err := s.overviewOf(r.Context(), p)
 	if err != nil {
 		return err
@@ -71,8 +70,8 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request, p *page) error
 
 // overviewOf gathers it.
 func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err error) {
-	d = overviewData{Account: p.status, Own: p.owns(p.account), Days: overviewDays}
-	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.account, desk.TrendRequest{Days: overviewDays})
+	d = overviewData{Account: p.Status, Own: p.owns(p.Account), Days: overviewDays}
+	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.Account, desk.TrendRequest{Days: overviewDays})
 	if err != nil {
 		return d, err
 	}
@@ -80,12 +79,12 @@ func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err e
 		trend.Weeks = trend.Weeks[:n-1] // weeks before its first mail
 	}
 	d.Trend = &trend
-	d.Fault = !p.status.Connected && !p.status.Paused && p.status.Problem != ""
-	d.Verdict, d.Next = judge(p.status, d.Trend, d.Own), advise(p, p.status)
-	d.Figures = figuresOf(d.Trend, p.status, d.Own)
-	d.Curve, d.Loss, d.Marks = curvePicture(p, d.Trend), lossPicture(d.Trend), marksPicture(p, d.Trend, d.Own)
-	if p.status.InShadow && p.status.EndOfShadow != "" {
-		d.Checks = checksOf(p.status)
+	d.Fault = !p.Status.Connected && !p.Status.Paused && p.Status.Problem != ""
+	d.Verdict, d.Next = judge(p.Status, d.Trend, d.Own), advise(p, p.Status)
+	d.Figures = figuresOf(d.Trend, p.Status, d.Own)
+	d.Curve, d.Marks = curvePicture(p, d.Trend), marksPicture(p, d.Trend, d.Own)
+	if p.Status.InShadow && p.Status.EndOfShadow != "" {
+		d.Checks = checksOf(p.Status)
 	}
 	if !d.Own {
 		return d, nil
@@ -93,7 +92,7 @@ func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err e
 	if err := s.mailOf(ctx, p, &d); err != nil {
 		return d, err
 	}
-	if p.status.InShadow && p.asking > 0 {
+	if p.Status.InShadow && p.Asking > 0 {
 		d.Questions, err = s.askOf(ctx, p, false)
 	}
 	return d, err
@@ -101,17 +100,17 @@ func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err e
 
 // mailOf gathers what the overview shows its owner of the mail.
 func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Most: latestRows})
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Most: latestRows})
 	if err != nil {
 		return err
 	}
-	lessons, err := desk.GetLessons.Do(ctx, s.opts.Host, p.account, desk.LessonsRequest{Most: latestRows, ByOwner: true})
+	lessons, err := desk.GetLessons.Do(ctx, s.opts.Host, p.Account, desk.LessonsRequest{Most: latestRows, ByOwner: true})
 	if err != nil {
 		return err
 	}
 	would := desk.Messages{}
-	if len(p.status.WouldMarked) > 0 {
-		would, err = desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Messages: p.status.WouldMarked})
+	if len(p.Status.WouldMarked) > 0 {
+		would, err = desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Messages: p.Status.WouldMarked})
 		if err != nil {
 			return err
 		}
@@ -122,7 +121,7 @@ func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 	}
 	known := s.headings(ctx, p, keys)
 	rows := func(list desk.Messages) []messageRow {
-		out := s.changing(p, list, messageRows(list, known, s.scales.of(p.account, list)), p.URL())
+		out := s.changing(p, list, messageRows(list, known, scaleOf(list)), p.URL())
 		for i := range out {
 			out[i].Dated = true
 		}

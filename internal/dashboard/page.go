@@ -13,44 +13,31 @@ import (
 // page is what every page knows: who looks at it, at which account, and when.
 type page struct {
 	viewer
-	account string // "" outside an account
+	Account string // "" outside an account
 	path    string // of the page itself
 	reload  bool   // it is open, and loads itself anew
-	csrf    string // for forms
-	title   string
-	active  string // the entry of the menu: overview, messages, ask, words, ledger or whatif
+	CSRF    string // for forms
+	Title   string
+	Active  string // the entry of the menu: overview, messages, ask, words, ledger or whatif
 	now     time.Time
 	zone    *time.Location // of the owner's days
-	status  *desk.AccountStatus
-	owner   string // the owner's first address
-	asking  int    // questions that wait, at most three
-	notice  string // what came of the last change, in words
-	// noticeHref leads on from the notice, under the name noticeLink.
-	noticeHref, noticeLink string
+	Status  *desk.AccountStatus
+	Owner   string // the owner's first address
+	Asking  int    // questions that wait, at most three
+	Notice  string // what came of the last change, in words
+	// NoticeHref leads on from the notice, under the name NoticeLink.
+	NoticeHref, NoticeLink string
 	told                   bool   // the notice was looked for
-	live                   bool   // the page listens for events
-	since                  string // up to where it shows what was done
-	several                bool   // the viewer may see other accounts, too
+	Live                   bool   // the page listens for events
+	Since                  string // up to where it shows what was done
+	Several                bool   // the viewer may see other accounts, too
 }
 
 // What templates ask of a page.
-func (p *page) Account() string              { return p.account }
-func (p *page) CSRF() string                 { return p.csrf }
-func (p *page) Title() string                { return p.title }
-func (p *page) Active() string               { return p.active }
-func (p *page) Owner() string                { return p.owner }
-func (p *page) Own() bool                    { return p.owns(p.account) }
+func (p *page) Own() bool                    { return p.owns(p.Account) }
 func (p *page) SignedIn() bool               { return p.session != "" }
 func (p *page) Viewer() string               { return p.name() }
 func (p *page) Operator() bool               { return p.operator() }
-func (p *page) Asking() int                  { return p.asking }
-func (p *page) Notice() string               { return p.notice }
-func (p *page) NoticeHref() string           { return p.noticeHref }
-func (p *page) NoticeLink() string           { return p.noticeLink }
-func (p *page) Live() bool                   { return p.live }
-func (p *page) Since() string                { return p.since }
-func (p *page) Several() bool                { return p.several }
-func (p *page) Status() *desk.AccountStatus  { return p.status }
 func (p *page) Now() time.Time               { return p.now.In(p.zone) }
 func (p *page) local(t time.Time) time.Time  { return t.In(p.zone) }
 func (p *page) Stamp(t time.Time) string     { return t.UTC().Format(time.RFC3339) }
@@ -62,7 +49,7 @@ func (p *page) DayOf(t time.Time) string     { return p.local(t).Format(time.Dat
 func (p *page) Time(t time.Time) string      { return p.local(t).Format("15:04") }
 
 // Paused reports whether the account is known to be paused.
-func (p *page) Paused() bool { return p.status != nil && p.status.Paused }
+func (p *page) Paused() bool { return p.Status != nil && p.Status.Paused }
 
 // At is a moment as short as it can be told: the time today, else the day.
 func (p *page) At(t time.Time) string {
@@ -113,7 +100,7 @@ func (p *page) daysAgo(t time.Time) int {
 // URL is the path of a page of this account, its parts escaped: URL "messages" key.
 func (p *page) URL(parts ...string) string {
 	var b strings.Builder
-	b.WriteString("/a/" + url.PathEscape(p.account))
+	b.WriteString("/a/" + url.PathEscape(p.Account))
 	for _, part := range parts {
 		b.WriteString("/" + url.PathEscape(part))
 	}

@@ -77,45 +77,9 @@ func (p *page) ticks(points []desk.TrendPoint) []plot.Tick {
 	return append(out, at(last, end))
 }
 
-// lossPicture shows how far lessons were from being known before.
-func lossPicture(t *desk.Trend) picture {
-	n := len(t.Losses)
-	if n < 2 {
-		return picture{Title: "Hinge loss", None: "There are too few lessons yet for a curve."}
-	}
-	first, last := t.Losses[0], t.Losses[n-1]
-	out := picture{Sub: "Hinge loss of a lesson, average of 20"}
-	if m := len(t.Mistakes); m > 0 {
-		out.Sub += "; " + plot.Fixed(t.Mistakes[m-1].HingeLoss, 1) + " in all"
-	}
-	verb := "stays near"
-	switch {
-	case last.Mean < 0.8*first.Mean:
-		out.Title, verb = "Each lesson surprises it less", "falls to"
-	case last.Mean > 1.25*first.Mean:
-		out.Title, verb = "Lessons surprise it more than at first", "rises to"
-	default:
-		out.Title = "Lessons surprise it as much as at first"
-	}
-	var points []plot.Point
-	for _, l := range t.Losses {
-		points = append(points, plot.Point{X: float64(l.Lesson), Y: l.Mean})
-	}
-	out.Plot = plot.Curves{
-		From: points[0].X, To: points[n-1].X,
-		Finding: fmt.Sprintf("The average hinge loss %s %.2f, from %.2f.", verb, last.Mean, first.Mean),
-		Curves:  []plot.Curve{{Points: plot.Thin(points, drawnPoints), Class: "ln", Label: plot.Fixed(last.Mean, 2)}},
-		Ticks: []plot.Tick{
-			{X: points[0].X, Label: "lesson " + count(first.Lesson)},
-			{X: points[n-1].X, Label: count(last.Lesson)},
-		},
-	}.Draw()
-	return out
-}
-
 // marksPicture shows the marks of each day, and those that were taken off.
 func marksPicture(p *page, t *desk.Trend, own bool) picture {
-	shadow := p.status.InShadow
+	shadow := p.Status.InShadow
 	least, most, all, off := -1, 0, 0, 0
 	bars := plot.Bars{Level: 0}
 	for i, d := range t.Days {

@@ -30,20 +30,18 @@ type view struct {
 
 // functions are what templates can call.
 var functions = template.FuncMap{
-	"asset":   assetPath,
-	"signed":  plot.Signed,
-	"glyph":   plot.Glyph,
-	"meter":   plot.Meter,
-	"pull":    plot.Pull,
-	"score":   plot.Score,
-	"count":   count,
-	"percent": percent,
-	"plural":  plural,
-	"join":    strings.Join,
-	"curly":   curly,
-	"title":   title,
-	"lower":   lower,
-	"on":      func(p *page, d any) view { return view{p, d} },
+	"asset":  assetPath,
+	"signed": plot.Signed,
+	"glyph":  plot.Glyph,
+	"meter":  plot.Meter,
+	"pull":   plot.Pull,
+	"score":  plot.Score,
+	"count":  count,
+	"plural": plural,
+	"curly":  curly,
+	"title":  title,
+	"lower":  lower,
+	"on":     func(p *page, d any) view { return view{p, d} },
 }
 
 // parseTemplates reads the pages: templates/pages/*.html, with templates/parts/*.html.
@@ -77,7 +75,7 @@ func (s *Server) render(w http.ResponseWriter, _ *http.Request, p *page, name st
 	if !ok {
 		return fmt.Errorf("there is no page %q", name)
 	}
-	if p.account != "" && !p.told && name != "error" {
+	if p.Account != "" && !p.told && name != "error" {
 		s.told(p, nil)
 	}
 	if err := t.ExecuteTemplate(&b, "layout", view{p, data}); err != nil {
@@ -86,15 +84,6 @@ func (s *Server) render(w http.ResponseWriter, _ *http.Request, p *page, name st
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = b.WriteTo(w) // a browser that is gone needs no page
 	return nil
-}
-
-// fragment makes a shared part, for a page that is open.
-func (s *Server) fragment(p *page, part string, data any) (string, error) {
-	var b strings.Builder
-	if err := s.templates[""].ExecuteTemplate(&b, part, view{p, data}); err != nil {
-		return "", fmt.Errorf("making %s: %w", part, err)
-	}
-	return b.String(), nil
 }
 
 // count writes a whole number of any kind with commas.

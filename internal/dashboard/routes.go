@@ -19,7 +19,7 @@ import (
 type action func(w http.ResponseWriter, r *http.Request, p *page) error
 
 // routes is the one table of pages and changes. What s.page shows, operators see, too: it
-// shows words only where p.owns(p.account). What s.own shows and s.change does is for the
+// shows words only where p.owns(p.Account). What s.own shows and s.change does is for the
 // owner of the account.
 func (s *Server) routes() {
 	s.pages = http.NewServeMux()
@@ -32,7 +32,20 @@ func (s *Server) routes() {
 	s.page("GET /{$}", s.accounts)
 	s.page("GET /a/{account}/{$}", s.overview)
 	s.page("GET /a/{account}/live", s.live)
-	s.mailRoutes()
+	s.own("GET /a/{account}/messages", s.messages)
+	s.own("GET /a/{account}/messages/{key}", s.message)
+	s.change("POST /a/{account}/messages/{key}/feedback", s.feedback)
+	s.own("GET /a/{account}/ask", s.questionsPage)
+	s.change("POST /a/{account}/ask/{key}", s.answerQuestion)
+	s.own("GET /a/{account}/words", s.words)
+	s.own("GET /a/{account}/ledger", s.ledger)
+	s.own("GET /a/{account}/ledger/undo", s.undo)
+	s.change("POST /a/{account}/ledger/undo", s.undoNow)
+	s.own("GET /a/{account}/whatif", s.whatIf)
+	s.change("POST /a/{account}/whatif", s.startWhatIf)
+	s.change("POST /a/{account}/whatif/stop", s.stopWhatIf)
+	s.change("POST /a/{account}/pause", s.pause)
+	s.change("POST /a/{account}/resume", s.resume)
 }
 
 // page adds a page for whoever may see the account of its path, or, without one, for
@@ -71,7 +84,7 @@ var (
 
 // mayLook is nil if the page's viewer may see it.
 func (p *page) mayLook() error {
-	if p.account != "" && !p.may(p.account) {
+	if p.Account != "" && !p.may(p.Account) {
 		return errNotFound
 	}
 	return nil
@@ -82,7 +95,7 @@ func (p *page) mayChange() error {
 	if err := p.mayLook(); err != nil {
 		return err
 	}
-	if p.account != "" && !p.owns(p.account) {
+	if p.Account != "" && !p.owns(p.Account) {
 		return errNotYours
 	}
 	return nil
@@ -92,14 +105,14 @@ func (p *page) mayChange() error {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, do action, may func(*page) error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	v := viewerOf(r)
-	p := page{viewer: v, account: r.PathValue("account"), path: r.URL.Path, reload: r.Header.Get("X-Live") != "", now: s.now(), zone: time.UTC}
+	p := page{viewer: v, Account: r.PathValue("account"), path: r.URL.Path, reload: r.Header.Get("X-Live") != "", now: s.now(), zone: time.UTC}
 	if !p.known() || v.session == "" { // a token is for programs
 		s.toLogin(w, r)
 		return
 	}
-	p.csrf = formProof(s.binding(w, r))
+	p.CSRF = formProof(s.binding(w, r))
 	err := may(&p)
-	if err == nil && p.account != "" {
+	if err == nil && p.Account != "" {
 		err = s.know(r, &p)
 	}
 	if err == nil {
@@ -130,13 +143,29 @@ func (s *Server) guarded(do func() error) (err error) {
 
 // know finds out what every page of an account shows of it.
 func (s *Server) know(r *http.Request, p *page) error {
-	p.zone = s.zone(p.account)
-	if owner := s.owner(p.account); len(owner) > 0 {
-		p.owner = owner[0]
+	p.zone = s.zone(p.Account)
+	if owner := s.owner(p.Account); len(owner) > 0 {
+		p.Owner = owner[0]
 	}
-	p.several = p.operator() && s.opts.Several || p.user != nil && len(p.user.Accounts) > 1
-	p.since = s.hub.position(p.account)
+	p.Several = p.operator() && s.opts.Several || p.user != nil && len(p.user.Accounts) > 1
+	p.Since = s.hub.position(p.Account)
+	if r.Method == http.MethodPost {
+		return nil // it leads to another page
+	}
 	return s.look(r.Context(), p)
+}
+
+// look finds out what the frame of a page shows of its account.
+func (s *Server) look(ctx context.Context, p *page) error {
+	a, err := desk.GetAccount.Do(ctx, s.opts.Host, p.Account, desk.None{})
+	if err != nil {
+		return err
+	}
+	p.Status = &a
+	if !strings.HasSuffix(p.path, "/ask") { // which asks for more
+		p.Asking = s.asking(ctx, p)
+	}
+	return nil
 }
 
 // pathOf is where the pages of an account are.
@@ -181,17 +210,17 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, p *page, err error
 	if errors.Is(err, context.Canceled) || r.Context().Err() != nil {
 		return // nobody reads it
 	}
-	f := fault{Link: pathOf(p.account), LinkText: "Overview"}
-	if p.account == "" || errors.Is(err, errNotFound) || errors.Is(err, desk.ErrNoAccount) {
+	f := fault{Link: pathOf(p.Account), LinkText: "Overview"}
+	if p.Account == "" || errors.Is(err, errNotFound) || errors.Is(err, desk.ErrNoAccount) {
 		f.Link, f.LinkText = "/", "Start"
 	}
-	code := http.StatusInternalServerError
+	_, code := desk.KindOf(err)
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(err, errNotFound), errors.Is(err, desk.ErrNoAccount):
-		code, f.Title, f.What = http.StatusNotFound, "There is no such page", "The address is wrong, or what it showed is gone."
 	case errors.Is(err, desk.ErrNoMessage):
-		code, f.Title, f.What = http.StatusNotFound, "There is no such message", "hinged doesn’t know it, or has forgotten it."
+		f.Title, f.What = "There is no such message", "hinged doesn’t know it, or has forgotten it."
+	case errors.Is(err, errNotFound), code == http.StatusNotFound:
+		code, f.Title, f.What = http.StatusNotFound, "There is no such page", "The address is wrong, or what it showed is gone."
 	case errors.Is(err, errNotYours):
 		code, f.Title, f.What = http.StatusForbidden, "This is for its owner", "You see the figures of this account; its mail is shown to its owner only."
 	case errors.As(err, &tooLarge):
@@ -199,16 +228,16 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, p *page, err error
 	case errors.Is(err, errOldForm):
 		code, f.Title, f.What = http.StatusForbidden, "This page was too old", "Nothing was changed."
 		f.Do = "Open the page again and repeat what you did."
-	case errors.Is(err, desk.ErrPaused), errors.Is(err, desk.ErrTooEarly), errors.Is(err, desk.ErrStreamAccount):
-		code, f.Title, f.What = http.StatusConflict, "This can’t be done now", err.Error()
+	case code == http.StatusConflict:
+		f.Title, f.What = "This can’t be done now", err.Error()
 	default:
 		s.log.Error("a page could not be shown", "path", r.Pattern, "error", err)
 		f.Title, f.What, f.Do = "This page can’t be shown now", "Your mail is not affected.", "Try again in a moment. The log of hinged says more."
-		if p.account != "" && p.owns(p.account) {
+		if p.Account != "" && p.owns(p.Account) {
 			f.Do = "Try again in a moment. hinged says: " + err.Error()
 		}
 	}
-	p.title = f.Title
+	p.Title = f.Title
 	w.WriteHeader(code)
 	if err := s.render(w, r, p, "error", f); err != nil {
 		s.log.Error("the page of an error could not be shown", "error", err)

@@ -34,7 +34,6 @@ type messageRow struct {
 	Odds    string // how many such messages mattered, in words; "" if that is not known
 	Changes bool   // with the buttons
 	Back    string // where the buttons lead back to
-	Fresh   bool   // it has just arrived
 }
 
 // lessonRow is one lesson of a list.
@@ -52,12 +51,12 @@ type lessonRow struct {
 // headings reads subjects and senders' names of messages. Where that fails, a page does
 // without: it is no error.
 func (s *Server) headings(ctx context.Context, p *page, keys []string) desk.Headings {
-	if len(keys) == 0 || !p.owns(p.account) {
+	if len(keys) == 0 || !p.owns(p.Account) {
 		return desk.Headings{}
 	}
-	h, err := desk.GetHeadings.Do(ctx, s.opts.Host, p.account, desk.HeadingsRequest{Messages: keys[:min(len(keys), desk.MostHeadings)]})
+	h, err := desk.GetHeadings.Do(ctx, s.opts.Host, p.Account, desk.HeadingsRequest{Messages: keys[:min(len(keys), desk.MostHeadings)]})
 	if err != nil {
-		s.log.Warn("can't read subjects for the dashboard", "account", p.account, "error", err)
+		s.log.Warn("can't read subjects for the dashboard", "account", p.Account, "error", err)
 		return desk.Headings{Problem: "the mail server could not be asked"}
 	}
 	return h
@@ -69,7 +68,7 @@ func (s *Server) summaries(ctx context.Context, p *page, keys []string) (map[str
 	if len(keys) == 0 {
 		return about, nil
 	}
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.account, desk.MessagesRequest{Messages: keys, Most: len(keys)})
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Messages: keys, Most: len(keys)})
 	for _, m := range list.Messages {
 		about[m.Message] = m
 	}
@@ -119,6 +118,15 @@ func tidy(s string) string {
 		s += "…"
 	}
 	return strings.TrimSpace(s)
+}
+
+// scaleOf is what the score bars of a list have in common.
+func scaleOf(list desk.Messages) plot.Scale {
+	scores := []float64{list.Threshold}
+	for _, m := range list.Messages {
+		scores = append(scores, m.Score)
+	}
+	return plot.Scale{Threshold: list.Threshold, UnsureFrom: list.UnsureFrom, Range: plot.RangeOf(scores...)}
 }
 
 // messageRows turns a list into rows with one scale.

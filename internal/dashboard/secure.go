@@ -20,7 +20,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // handler is all of it: headers, then where the request comes from, then who sent it.
 func (s *Server) handler() http.Handler {
-	known := s.sessions.LoadAndSave(s.identify(http.HandlerFunc(s.serveKnown)))
+	known := s.withSession(s.identify(http.HandlerFunc(s.serveKnown)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.headers(w.Header())
 		switch {

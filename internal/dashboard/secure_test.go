@@ -116,7 +116,7 @@ func TestAnAccountOfSomebodyElseLooksLikeNone(t *testing.T) {
 	s := serving(t, Options{Users: people(t)})
 	b := browse(t, s)
 	b.signIn("ann", "correct horse", "/")
-	for _, path := range []string{"/figures", "/mail", "/", "/live?parts=frame", "/nonsense"} {
+	for _, path := range []string{"/figures", "/mail", "/", "/live", "/nonsense"} {
 		other, none := b.get("/a/bob"+path), b.get("/a/nobody"+path)
 		if other.code != http.StatusNotFound || none.code != other.code || none.body != other.body {
 			t.Errorf("%s: %d and %d\n%s\n%s", path, other.code, none.code, other.body, none.body)

@@ -105,8 +105,6 @@ type Server struct {
 	notices     notices
 	later       later
 	askings     askings
-	scales      scales
-	parts       []livePart // of pages, that are sent when they change
 	served      chan error // how serving ended
 	stopping    sync.Once
 	ended       error // after stopping
@@ -171,7 +169,7 @@ func (s *Server) prepare() (err error) {
 		}
 	}
 	s.guard = newGuard(slices.Collect(s.passwords()), s.opts.Now)
-	s.hub, s.parts = newHub(s), liveParts()
+	s.hub = newHub()
 	s.routes()
 	s.templates, err = parseTemplates()
 	return err
@@ -244,7 +242,6 @@ func (s *Server) Stop() error {
 		}
 		s.ended = <-s.served
 		s.store.save()
-		s.hub.wait()
 	})
 	if s.ended != nil {
 		return fmt.Errorf("dashboard: %w", s.ended)

@@ -102,13 +102,13 @@ func preparing(t *testing.T, o Options) *Server {
 		}
 	})
 	show := func(w http.ResponseWriter, _ *http.Request, p *page) error {
-		fmt.Fprintf(w, `%s own %t name="csrf" value="%s"`, p.account, p.Own(), p.csrf)
+		fmt.Fprintf(w, `%s own %t name="csrf" value="%s"`, p.Account, p.Own(), p.CSRF)
 		return nil
 	}
 	s.page("GET /a/{account}/figures", show)
 	s.own("GET /a/{account}/mail", show)
 	s.change("POST /a/{account}/do", func(w http.ResponseWriter, r *http.Request, p *page) error {
-		return back(w, r, r.PostFormValue("back"), pathOf(p.account))
+		return back(w, r, r.PostFormValue("back"), pathOf(p.Account))
 	})
 	return s
 }

@@ -240,6 +240,28 @@ func (u *User) proof(token string) []byte {
 	return mac.Sum(nil)
 }
 
+// withSession has next answer with the session of a request, which a request of a person
+// prolongs. One of a page that is open, and loads itself again, does not.
+func (s *Server) withSession(next http.Handler) http.Handler {
+	prolonging := s.sessions.LoadAndSave(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Live") == "" {
+			prolonging.ServeHTTP(w, r)
+			return
+		}
+		token := ""
+		if c, err := r.Cookie(s.sessions.Cookie.Name); err == nil {
+			token = c.Value
+		}
+		ctx, err := s.sessions.Load(r.Context(), token)
+		if err != nil {
+			s.sessions.ErrorFunc(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
 // hadSession reports whether r's browser was signed in once.
 func (s *Server) hadSession(r *http.Request) bool {
 	c, err := r.Cookie(s.sessions.Cookie.Name)

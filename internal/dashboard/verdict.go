@@ -136,7 +136,7 @@ type next struct {
 func advise(p *page, st *desk.AccountStatus) next {
 	const mail = "Or nothing: using your mail teaches it, too."
 	switch {
-	case !p.owns(p.account):
+	case !p.owns(p.Account):
 		return next{Text: "Nothing: its owner's mail teaches it."}
 	case st.Paused:
 		return next{Text: "It does nothing until you resume it. Mail that came meanwhile is read then.", Button: "Resume", Action: p.URL("resume")}
@@ -144,8 +144,8 @@ func advise(p *page, st *desk.AccountStatus) next {
 		return next{Text: "Log in with your mail provider again. hinged then goes on by itself."}
 	case st.Important+st.Ordinary == 0:
 		return next{Text: "Save it two weeks: let it learn from the mail that you already have. Stop hinged, run this, and start hinged again. It reads twelve months and changes nothing in your mailbox.", Code: "hinged bootstrap", Else: "Or nothing: it learns from your mail as it comes."}
-	case p.asking > 0:
-		return next{Text: questionsText[p.asking-1] + " " + "An answer teaches it most where it is least sure.", Button: answerButton[p.asking-1], Href: p.URL("ask"), Else: mail}
+	case p.Asking > 0:
+		return next{Text: questionsText[p.Asking-1] + " " + "An answer teaches it most where it is least sure.", Button: answerButton[p.Asking-1], Href: p.URL("ask"), Else: mail}
 	case st.InShadow:
 		return next{Text: "Star messages that matter to you, or answer them.", Else: "It begins by itself when it is good enough."}
 	}

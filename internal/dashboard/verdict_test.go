@@ -116,7 +116,7 @@ func TestTimesAreThoseOfTheOwnersDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Midnight in New York is at 04:00 UTC then.
-	p := &page{account: "a/b?", now: time.Date(2026, 7, 2, 5, 0, 0, 0, time.UTC), zone: zone}
+	p := &page{Account: "a/b?", now: time.Date(2026, 7, 2, 5, 0, 0, 0, time.UTC), zone: zone}
 	for want, got := range map[string]string{
 		"00:59":              p.At(time.Date(2026, 7, 2, 4, 59, 0, 0, time.UTC)),
 		"1 Jul":              p.At(time.Date(2026, 7, 2, 3, 59, 59, 0, time.UTC)),

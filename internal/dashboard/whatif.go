@@ -76,7 +76,7 @@ var whatIfFields = []field{
 
 // whatIf is the page of other settings: the form, and the last run.
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active, p.live = "What if", "whatif", true
+	p.Title, p.Active, p.Live = "What if", "whatif", true
 	d, err := s.whatIfOf(r.Context(), p)
 	if err != nil {
 		return err
@@ -101,8 +101,8 @@ func chosen(form url.Values) []field {
 
 // whatIfOf gathers what the page shows of the last run.
 func (s *Server) whatIfOf(ctx context.Context, p *page) (d whatIfData, err error) {
-	d.Learnt = p.status.Important + p.status.Ordinary
-	run, err := desk.GetWhatIf.Do(ctx, s.opts.Host, p.account, desk.WhatIfQuery{})
+	d.Learnt = p.Status.Important + p.Status.Ordinary
+	run, err := desk.GetWhatIf.Do(ctx, s.opts.Host, p.Account, desk.WhatIfQuery{})
 	if errors.Is(err, desk.ErrNoWhatIf) {
 		return d, nil
 	}
@@ -233,7 +233,7 @@ func (s *Server) differing(ctx context.Context, p *page, run *whatif.Run) (rows 
 	known := s.headings(ctx, p, keys)
 	about, err := s.summaries(ctx, p, keys)
 	if err != nil {
-		s.log.Debug("messages that what-if decides differently are not shown", "account", p.account, "error", err)
+		s.log.Debug("messages that what-if decides differently are not shown", "account", p.Account, "error", err)
 		return nil
 	}
 	marked := func(d whatif.Decided) string {
@@ -264,7 +264,7 @@ func (s *Server) differing(ctx context.Context, p *page, run *whatif.Run) (rows 
 func (s *Server) startWhatIf(w http.ResponseWriter, r *http.Request, p *page) error {
 	q, err := whatIfSettings(r.PostForm)
 	if err == nil {
-		_, err = desk.StartWhatIf.Do(r.Context(), s.opts.Host, p.account, q)
+		_, err = desk.StartWhatIf.Do(r.Context(), s.opts.Host, p.Account, q)
 	}
 	form := url.Values{}
 	for _, f := range whatIfFields {
@@ -320,23 +320,8 @@ func whatIfSettings(form url.Values) (q whatif.Settings, err error) {
 
 // stopWhatIf ends a run.
 func (s *Server) stopWhatIf(w http.ResponseWriter, r *http.Request, p *page) error {
-	if _, err := desk.StopWhatIf.Do(r.Context(), s.opts.Host, p.account, desk.WhatIfQuery{}); err != nil && !errors.Is(err, desk.ErrNoWhatIf) {
+	if _, err := desk.StopWhatIf.Do(r.Context(), s.opts.Host, p.Account, desk.WhatIfQuery{}); err != nil && !errors.Is(err, desk.ErrNoWhatIf) {
 		return err
 	}
 	return back(w, r, p.URL("whatif"), p.URL("whatif"))
-}
-
-// liveWhatIf is the last run, for pages that are open.
-func (s *Server) liveWhatIf(ctx context.Context, p *page) (string, error) {
-	if !p.owns(p.account) {
-		return "", nil
-	}
-	if err := s.look(ctx, p); err != nil {
-		return "", err
-	}
-	d, err := s.whatIfOf(ctx, p)
-	if err != nil || d.Run == nil {
-		return "", err
-	}
-	return s.fragment(p, "live-whatif", d)
 }

@@ -49,10 +49,10 @@ func newWordTable(title string, rows []desk.WordWeight) wordTable {
 
 // words is the page of weights: the strongest, and those of the words that are looked up.
 func (s *Server) words(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active = "Words", "words"
+	p.Title, p.Active = "Words", "words"
 	search := r.URL.Query().Get("q")
 	search = strings.ToValidUTF8(strings.TrimSpace(search[:min(len(search), searchMost)]), "")
-	strongest, err := desk.GetWords.Do(r.Context(), s.opts.Host, p.account, desk.WordsRequest{Most: strongestWords})
+	strongest, err := desk.GetWords.Do(r.Context(), s.opts.Host, p.Account, desk.WordsRequest{Most: strongestWords})
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Server) words(w http.ResponseWriter, r *http.Request, p *page) error {
 		if len(fields) > 1 {
 			fields = append([]string{strings.Join(fields, " ")}, fields...)
 		}
-		found, err := desk.GetWords.Do(r.Context(), s.opts.Host, p.account, desk.WordsRequest{Words: fields[:min(len(fields), wordsMost)], Most: wordMost})
+		found, err := desk.GetWords.Do(r.Context(), s.opts.Host, p.Account, desk.WordsRequest{Words: fields[:min(len(fields), wordsMost)], Most: wordMost})
 		if err != nil {
 			return err
 		}

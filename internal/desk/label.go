@@ -49,6 +49,7 @@ type Lesson struct {
 	// Before is the score before the lesson, after any earlier label of the message was
 	// taken back.
 	Before  float64 `json:"score_before"`
+	Shown   float64 `json:"score_shown"` // Shown is the score before the label, as lists show it; 0 if the content was unknown.
 	After   float64 `json:"score_after"` // After is the score after the lesson.
 	Mistake bool    `json:"mistake"`     // Mistake reports whether score_before was on the wrong side of 0, or exactly 0.
 	// Marked reports whether hinged has set a mark on the message or is about to, as it is
@@ -221,12 +222,14 @@ func (d *Desk) label(label model.Label, g given) (Lesson, error) {
 		l.Why = "hinged doesn't keep its words (it is in a folder whose mail is not decided, or is too old); name a file with the message"
 		return l, nil
 	case m.Outcome != store.Undecided:
-		if _, err := d.Filter.Explainer.Features(k); errors.Is(err, store.ErrNotFound) {
+		x, err := d.Filter.Explainer.Features(k)
+		if errors.Is(err, store.ErrNotFound) {
 			l.Why = "it is too old: hinged no longer keeps its words"
 			return l, nil
 		} else if err != nil {
 			return l, err
 		}
+		l.Shown = d.Filter.Learning().Score(x.Vector())
 	}
 	e := &filter.Labelled{At: d.Now(), Label: label}
 	if m.Outcome == store.Undecided {

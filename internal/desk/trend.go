@@ -46,9 +46,6 @@ type Trend struct {
 	Mistakes []TrendPoint `json:"mistakes"`
 	// NoCeiling says why no theorem covers the lessons; "" if one does.
 	NoCeiling string `json:"no_ceiling,omitempty"`
-	// Losses are points of the curve of the hinge loss of one lesson, averaged over the
-	// last 20 lessons.
-	Losses []LossPoint `json:"losses"`
 
 	From time.Time `json:"from"` // From is the beginning of the first day.
 	To   time.Time `json:"to"`   // To is the end of the last day.
@@ -84,12 +81,6 @@ type TrendPoint struct {
 	// Ceiling is the certified maximum of mistakes in these lessons; -1 if there is none.
 	Ceiling   int64   `json:"ceiling"`
 	HingeLoss float64 `json:"hinge_loss"` // HingeLoss is the hinge loss summed over these lessons.
-}
-
-// LossPoint is a point of the curve of the hinge loss.
-type LossPoint struct {
-	Lesson int     `json:"lesson"` // Lesson counts the lessons of the curves up to this point.
-	Mean   float64 `json:"mean"`   // Mean is the average hinge loss of the last 20 of these lessons.
 }
 
 // TrendDay is what happened to the messages that arrived on one day.
@@ -160,13 +151,12 @@ func getTrend(ctx context.Context, a Account, q TrendRequest) (out Trend, err er
 	out.FirstLesson, out.Lessons, out.NoCeiling = c.FirstLesson, c.Lessons, c.NoCeiling
 	out.EarlierMistakes = mistakes - min(mistakes, c.Mistakes)
 	out.EarlierHingeLoss = max(0, loss-c.HingeLoss)
-	out.Mistakes, out.Losses = []TrendPoint{}, []LossPoint{}
+	out.Mistakes = []TrendPoint{}
 	if !c.Since.IsZero() {
 		out.LessonsSince = &c.Since
 	}
 	for _, p := range c.Points {
 		out.Mistakes = append(out.Mistakes, TrendPoint{At: p.At, Lesson: p.Lessons, Mistakes: p.Mistakes, Ceiling: p.Ceiling, HingeLoss: p.HingeLoss})
-		out.Losses = append(out.Losses, LossPoint{Lesson: p.Lessons, Mean: p.MeanLoss})
 	}
 	return out, nil
 }

@@ -337,36 +337,34 @@ func reasons(u UndoneMarks) string {
 	return cmp.Or(strings.Join(out, "; "), "it gave no reason")
 }
 
-func printUndone(w io.Writer, u UndoneMarks) (err error) {
-	say := lines(w, &err)
+// Words say what became of the marks: first of those that were taken back, then of each
+// other kind that there is.
+func (u UndoneMarks) Words() (out []string) {
+	say := func(n int, format string, a ...any) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf(format, a...))
+		}
+	}
 	verb := "taken back"
 	if u.DryRun {
 		verb = "would be taken back"
 	}
-	say("%s: %s %s%s", u.Account, Count(u.Undone, "mark"), verb, where(u, UndoneDone))
-	if n := u.Waiting; n > 0 {
-		say("  %d not confirmed by the server yet%s; hinged continues with %s when it runs%s",
-			n, where(u, UndoneWaiting), plural(n, "it", "them"), because(u.Problem))
-	}
-	if n := u.Failed; n > 0 {
-		say("  %d not taken back%s; the server said: %s", n, where(u, UndoneFailed), reasons(u))
-	}
-	if n := u.Companions; n > 0 {
-		say("  %s without its mark %s%s", Count(n, "companion keyword"), verb, where(u, UndoneBare))
-	}
-	if n := u.Own; n > 0 {
-		say("  %d left alone: you or another program set %s", n, plural(n, "it", "them"))
-	}
-	if n := u.Unseen; n > 0 {
-		say("  %d on %s in no watched mailbox; taken back if %s up within a day",
-			n, plural(n, "a message that is", "messages that are"), plural(n, "it turns", "they turn"))
-	}
-	if n := u.Passed; n > 0 {
-		say("  %d not on %s any more", n, plural(n, "its message", "their messages"))
-	}
-	if n := u.Forgotten; n > 0 {
-		say("  the ledger no longer has the first %s, so undo can't remove them", Count(int(n), "mark"))
-	}
+	say(1, "%s %s%s", Count(u.Undone, "mark"), verb, where(u, UndoneDone))
+	say(u.Waiting, "%d not confirmed by the server yet%s; hinged continues with %s when it runs%s",
+		u.Waiting, where(u, UndoneWaiting), plural(u.Waiting, "it", "them"), because(u.Problem))
+	say(u.Failed, "%d not taken back%s; the server said: %s", u.Failed, where(u, UndoneFailed), reasons(u))
+	say(u.Companions, "%s without its mark %s%s", Count(u.Companions, "companion keyword"), verb, where(u, UndoneBare))
+	say(u.Own, "%d left alone: you or another program set %s", u.Own, plural(u.Own, "it", "them"))
+	say(u.Unseen, "%d on %s in no watched mailbox; taken back if %s up within a day",
+		u.Unseen, plural(u.Unseen, "a message that is", "messages that are"), plural(u.Unseen, "it turns", "they turn"))
+	say(u.Passed, "%d not on %s any more", u.Passed, plural(u.Passed, "its message", "their messages"))
+	say(int(u.Forgotten), "the ledger no longer has the first %s, so undo can't remove them", Count(int(u.Forgotten), "mark"))
+	return out
+}
+
+func printUndone(w io.Writer, u UndoneMarks) (err error) {
+	say := lines(w, &err)
+	say("%s: %s", u.Account, strings.Join(u.Words(), "\n  "))
 	if u.Restored {
 		say("  the account comes from a backup or an export; the ledger lacks the marks that were set later")
 	}

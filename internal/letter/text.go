@@ -146,9 +146,9 @@ func (w *writing) compose(subject, text, id string, now time.Time) ([]byte, erro
 func (w *writing) subject(c *content) string {
 	day := c.to.Format("Monday, 2 January")
 	if c.shadow != "" {
-		return fmt.Sprintf("hinged: it would have marked %s, until %s", counted(len(c.marked), "message"), day)
+		return fmt.Sprintf("hinged: it would have marked %s, until %s", desk.Count(len(c.marked), "message"), day)
 	}
-	return fmt.Sprintf("hinged: %s, until %s", counted(len(c.marked), "important message"), day)
+	return fmt.Sprintf("hinged: %s, until %s", desk.Count(len(c.marked), "important message"), day)
 }
 
 // text is what the owner reads.
@@ -196,7 +196,7 @@ func (w *writing) text(c *content) string {
 	}
 	more(&b, len(c.lessons)-mostLessons)
 	if c.silence > 0 {
-		fmt.Fprintf(&b, "From messages that you left alone, hinged learnt %s.\n\n", counted(c.silence, "more lesson"))
+		fmt.Fprintf(&b, "From messages that you left alone, hinged learnt %s.\n\n", desk.Count(c.silence, "more lesson"))
 	}
 	b.WriteString("-- \nhinged wrote this into your mailbox because of [account.digest] in its configuration.\nIt learns nothing from what you do with this message.\n")
 	return b.String()
@@ -219,13 +219,6 @@ func more(b *strings.Builder, n int) {
 		fmt.Fprintf(b, "and %d more\n", n)
 	}
 	b.WriteString("\n")
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // line makes one line of text, so long at most in runes.

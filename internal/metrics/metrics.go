@@ -168,28 +168,9 @@ func newStatus(m *Metrics) *status {
 	}
 }
 
-// all are the metrics of the tables.
-func (s *status) all() []*metric {
-	out := []*metric{s.lessons, s.loss, s.kafkaDecisions, s.dead, s.size, s.count, s.warnings}
-	for _, a := range s.accounts {
-		out = append(out, a.metric)
-	}
-	for _, t := range s.streams {
-		out = append(out, t.metric)
-	}
-	for _, p := range s.partitions {
-		out = append(out, p.metric)
-	}
-	return out
-}
-
-// Describe implements prometheus.Collector.
-func (s *status) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range s.all() {
-		out <- m.desc
-	}
-	s.m.scored.Describe(out)
-}
+// Describe implements prometheus.Collector. It says nothing: what there is depends on the
+// status, and the tables of metrics have no name twice.
+func (*status) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (s *status) Collect(out chan<- prometheus.Metric) {

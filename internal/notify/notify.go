@@ -46,8 +46,8 @@ type Target struct {
 	Subject            bool           // tell subject and reasons
 }
 
-// way names the target for people, without what must not be known.
-func (t *Target) way() string {
+// Way names the target for people, without what must not be known.
+func (t *Target) Way() string {
 	switch {
 	case len(t.Command) > 0:
 		return "the command " + t.Command[0]
@@ -97,7 +97,7 @@ func New(o Options) *Notifier {
 	n := &Notifier{lines: map[string][]*line{}}
 	for _, t := range o.Targets {
 		l := &line{
-			to: t, now: o.Now, after: o.After, log: o.Logger.With("account", t.Account, "to", t.way()),
+			to: t, now: o.Now, after: o.After, log: o.Logger.With("account", t.Account, "to", t.Way()),
 			in: make(chan desk.Shown, queueLength), items: map[string]item{}, wait: newBackOff(),
 			path: filepath.Join(o.Dir, t.id()+".json"), send: send,
 		}
@@ -142,6 +142,3 @@ func Test(ctx context.Context, t *Target, now time.Time) error {
 		Text: "This is a test of hinged. Important mail will be told like this.",
 	})
 }
-
-// Way names a target for people, without what must not be known.
-func (t *Target) Way() string { return t.way() }

@@ -111,10 +111,3 @@ func tick(x, step float64) string {
 	}
 	return strconv.FormatFloat(math.Round(x*1e6)/1e6, 'f', -1, 64)
 }
-
-// Fixed writes a number with so many digits behind the point, a real minus sign below
-// zero.
-func Fixed(x float64, digits int) string {
-	s := strconv.FormatFloat(x, 'f', digits, 64)
-	return strings.Replace(s, "-", "−", 1)
-}

@@ -96,34 +96,21 @@
 
   // ---- pages that are open -------------------------------------------------------
 
-  // The server sends pieces of HTML (hub.go, live.html); this puts them where they belong.
+  // The server tells that something was done (live.go); the page is then loaded again, in place.
   if (!body.dataset.live || !window.EventSource) return;
 
   const longHidden = 60000; // a page that nobody looks at stops listening after so long
   const tryAgain = 60000;   // when the server has no room for another listener
-  const announceEvery = 8000;
+  const pace = 20;          // loading the page takes at most this part of the time
 
   let source = null;
   let since = body.dataset.since || '';
-  let held = [];            // rows that wait until the list is free
-  let skipped = 0;          // rows that were never sent: too much came at once
   let hideTimer = 0;
   let reloadTimer = 0;
-  let said = [];
-  let sayTimer = 0;
+  let notBefore = 0;        // that the page is loaded again
 
-  // Told once it has been quiet for a moment, and the newest first.
   const voice = make('p', { class: 'sr', role: 'status', 'aria-live': 'polite', id: 'live-said' });
   body.append(voice);
-  const say = (text) => {
-    said.push(text);
-    if (sayTimer) return;
-    sayTimer = setTimeout(() => {
-      voice.textContent = said.length > 3 ? said.length + ' new messages' : said.reverse().join('. ');
-      said = [];
-      sayTimer = 0;
-    }, announceEvery / 4);
-  };
 
   // The state of the connection, where it is not as it should be.
   const state = make('p', { class: 'say live-state', role: 'status', id: 'live-state', hidden: '' });
@@ -134,11 +121,6 @@
     state.textContent = text;
     if (href) state.append(' ', make('a', { href }, link));
     state.hidden = !text;
-  };
-
-  // A form of a piece has no proof of its own: it was made for all browsers.
-  const prove = (root) => {
-    for (const field of root.querySelectorAll('input[name="csrf"]')) field.value = body.dataset.csrf || '';
   };
 
   // Changes a part, and leaves what is open, entered and in view as it is.
@@ -163,137 +145,78 @@
     }
   };
 
-  const replace = (old, next) => keeping(old, () => { old.replaceWith(next); return next; });
+  const replace = (old, next) => {
+    if (old.outerHTML !== next.outerHTML) keeping(old, () => { old.replaceWith(next); return next; });
+  };
   const fill = (old, from) => {
-    if (old.innerHTML === from.innerHTML) return;
-    keeping(old, () => { old.replaceChildren(...from.childNodes); return old; });
+    if (old.innerHTML !== from.innerHTML) keeping(old, () => { old.replaceChildren(...from.childNodes); return old; });
   };
 
-  // ---- lists -----------------------------------------------------------------
+  // ---- the page again ----------------------------------------------------------
 
+  const rowsOf = (root) => [...root.querySelectorAll('[data-list] li[id]')];
   const busy = (list) => list.matches(':hover') || list.contains(document.activeElement);
 
-  const more = (list) => {
+  // New rows wait while somebody is about to press a button in their list.
+  const holds = (list, news) => {
     let button = document.getElementById('live-more');
-    const n = held.length + skipped;
-    if (!n) { if (button) button.remove(); return; }
     if (!button) {
       button = make('button', { type: 'button', id: 'live-more', class: 'live-more' });
-      button.addEventListener('click', () => { if (skipped) reload(); else { release(list, true); button.remove(); } });
+      button.addEventListener('click', () => { button.remove(); reload(true); });
       list.before(button);
-    }
-    button.textContent = n + ' new';
-  };
-
-  const put = (list, row) => keeping(list, () => {
-    list.prepend(row);
-    const most = Number(list.dataset.most) || 200;
-    while (list.children.length > most) list.lastElementChild.remove();
-    return list;
-  });
-
-  const release = (list, asked) => {
-    if (!asked && busy(list)) return;
-    const rows = held;
-    held = [];
-    for (const row of rows) put(list, row);
-    more(list);
-  };
-
-  const arrive = (list, row) => {
-    const old = document.getElementById(row.id);
-    if (old) { replace(old, row); return; }
-    const waiting = held.findIndex((r) => r.id === row.id);
-    if (waiting >= 0) { held[waiting] = row; return; }
-    const only = list.dataset.outcome;
-    if (only && !row.classList.contains('is-' + only)) return;
-    const time = row.querySelector('time');
-    if (list.dataset.range && list.dataset.range !== row.dataset.range) { reload(); return; } // its bars have room for less
-    if (list.dataset.day && time && time.dataset.day && time.dataset.day !== list.dataset.day) { reload(); return; }
-    if (row.classList.contains('is-important')) {
-      say('Important: ' + ['.from', '.subject'].map((c) => (row.querySelector(c) || row).textContent.trim()).join(', '));
-    }
-    if (busy(list) || held.length) {
-      held.push(row);
-      more(list);
-    } else put(list, row);
-  };
-
-  const watchLists = () => {
-    for (const list of document.querySelectorAll('[data-list]')) {
-      const later = () => setTimeout(() => release(list, false), 300);
+      const later = () => setTimeout(() => { if (button.isConnected && !busy(list)) reload(); }, 300);
       list.addEventListener('mouseleave', later);
       list.addEventListener('focusout', later);
     }
+    button.textContent = news.length + ' new';
   };
-  watchLists();
 
-  // ---- pieces ----------------------------------------------------------------
-
-  const take = (html) => {
-    const t = document.createElement('template');
-    t.innerHTML = html;
-    prove(t.content);
-    for (const piece of [...t.content.children]) {
-      if (piece.dataset.for) {
-        const old = document.getElementById(piece.dataset.for);
-        if (old) fill(old, piece);
-      } else if (piece.dataset.into) {
-        const list = document.querySelector('[data-list="' + CSS.escape(piece.dataset.into) + '"]');
-        for (const row of [...piece.children]) {
-          if (list) arrive(list, row);
-        }
-      } else if ('swap' in piece.dataset) {
-        for (const row of [...piece.children]) {
-          const old = document.getElementById(row.id);
-          const list = document.querySelector('.msgs[data-range]');
-          if (old && list && list.dataset.range !== row.dataset.range) reload();
-          else if (old) replace(old, row);
-        }
-      } else if (piece.id) {
-        const old = document.getElementById(piece.id);
-        if (old) replace(old, piece);
-      }
+  const show = (next, asked) => {
+    const main = document.getElementById('main'), fresh = next.getElementById('main');
+    if (!fresh) return;
+    since = next.body.dataset.since || since;
+    body.dataset.csrf = next.body.dataset.csrf || body.dataset.csrf;
+    for (const id of ['asking', 'connection']) {
+      const old = document.getElementById(id), now = next.getElementById(id);
+      if (old && now) replace(old, now);
     }
+    const list = main.querySelector('[data-list]');
+    const news = list ? rowsOf(fresh).filter((row) => !document.getElementById(row.id)) : [];
+    voice.textContent = news.filter((row) => row.classList.contains('is-important'))
+      .map((row) => 'Important: ' + ['.from', '.subject'].map((c) => (row.querySelector(c) || row).textContent.trim()).join(', ')).join('. ');
+    if (!asked && news.length && busy(list)) {
+      for (const row of rowsOf(fresh)) {
+        const old = document.getElementById(row.id);
+        if (old) replace(old, row);
+      }
+      holds(list, news);
+      return;
+    }
+    state.remove();
+    fill(main, fresh);
+    main.prepend(state);
+    for (const row of news) row.classList.add('fresh');
+    if (document.querySelector('progress')) reload();
   };
 
-  // The whole page again, in place: whatever of it has an id and has changed. Somebody who
-  // is typing, or about to press a button, is left alone until then.
-  const reload = () => {
+  // Whatever of the page has changed, in place. Somebody who is typing is left alone until then.
+  const reload = (asked) => {
     clearTimeout(reloadTimer);
     reloadTimer = setTimeout(async () => {
       const main = document.getElementById('main');
       if (main.contains(document.activeElement) && document.activeElement.matches('input, select, textarea')) { reload(); return; }
-      let answer;
+      const began = performance.now();
+      let answer, text;
       try {
         answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Live': '1' }, cache: 'no-store' });
+        text = await answer.text();
       } catch { return; } // the event source tells
+      notBefore = performance.now() + pace * (performance.now() - began);
       if (answer.redirected) { location.assign(answer.url); return; }
-      if (!answer.ok) return;
-      const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
-      const fresh = next.getElementById('main');
-      if (!fresh) return;
-      since = next.body.dataset.since || since;
-      body.dataset.csrf = next.body.dataset.csrf || body.dataset.csrf;
-      held = [];
-      skipped = 0;
-      state.remove();
-      fill(main, fresh);
-      main.prepend(state);
-      for (const id of ['asking', 'connection']) {
-        const old = document.getElementById(id), now = next.getElementById(id);
-        if (old && now) replace(old, now);
-      }
-      watchLists();
-    }, 700);
+      if (answer.ok) show(new DOMParser().parseFromString(text, 'text/html'), asked);
+    }, asked ? 0 : Math.max(300, notBefore - performance.now()));
   };
-
-  // A page about a message, or one that says what it depends on, is loaded anew.
-  const touched = (name, keys) => {
-    const about = [...document.querySelectorAll('[data-message]')].some((e) => keys.includes(e.dataset.message));
-    const on = document.querySelector('[data-reload-on~="' + name + '"]');
-    if (about || on) reload();
-  };
+  if (document.querySelector('progress')) reload();
 
   // ---- connection ------------------------------------------------------------
 
@@ -302,15 +225,12 @@
     const url = new URL(body.dataset.live, location.href);
     if (since) url.searchParams.set('since', since);
     source = new EventSource(url);
-    const on = (name, act) => source.addEventListener(name, (e) => { since = e.lastEventId || since; act(e.data); });
     source.onopen = () => tell('');
-    for (const name of ['message', 'figures', 'connection', 'whatif']) on(name, take);
-    for (const name of ['lesson', 'mark']) on(name, (data) => touched(name, data.split(' ')));
-    on('skipped', (data) => {
-      const list = document.querySelector('[data-list]');
-      if (list) { skipped += Number(data); more(list); }
+    source.addEventListener('news', (e) => {
+      since = e.lastEventId || since;
+      const on = document.querySelector('[data-reload-on]')?.dataset.reloadOn.split(' ');
+      if (!on || ['gap', ...on].some((kind) => e.data.split(' ').includes(kind))) reload();
     });
-    on('reload', reload);
     source.onerror = () => {
       if (!source) return;
       if (source.readyState === EventSource.CONNECTING) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hinged/hinged/internal/dashboard/plot"
 	"github.com/hinged/hinged/internal/desk"
 )
 
@@ -70,14 +71,14 @@ func undoRequest(form url.Values) (q desk.UndoMarksRequest, err error) {
 
 // undo is the page that says what would be undone.
 func (s *Server) undo(w http.ResponseWriter, r *http.Request, p *page) error {
-	p.title, p.active = "Undo marks", "ledger"
+	p.Title, p.Active = "Undo marks", "ledger"
 	form := r.URL.Query()
 	q, err := undoRequest(form)
 	if err != nil {
 		return err
 	}
 	q.DryRun = true
-	would, err := desk.UndoMarks.Do(r.Context(), s.opts.Host, p.account, q)
+	would, err := desk.UndoMarks.Do(r.Context(), s.opts.Host, p.Account, q)
 	if errors.Is(err, desk.ErrNoEntry) {
 		return errNotFound
 	}
@@ -112,7 +113,9 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request, p *page) error {
 	slices.Sort(signs)
 	d.Signs = strings.Join(slices.Compact(signs), ", ")
 	d.Title = undoTitle(p, d.Marks, q)
-	d.Left = leftAlone(would)
+	if rest := would.Words()[1:]; len(rest) > 0 {
+		d.Left = sentences(rest)
+	}
 	if d.Message != "" {
 		d.Subject = subjectOf(s.headings(r.Context(), p, []string{d.Message}), d.Message, nil)
 	}
@@ -131,62 +134,104 @@ func undoTitle(p *page, n int, q desk.UndoMarksRequest) string {
 	return fmt.Sprintf("Undo all %s that stand?", plural(n, "mark", "marks"))
 }
 
-// leftAlone says which marks are not touched.
-func leftAlone(u desk.UndoneMarks) string {
-	var parts []string
-	if u.Own > 0 {
-		parts = append(parts, plural(u.Own, "message has", "messages have")+" a mark of yours or of another program, which stays")
-	}
-	if u.Companions > 0 {
-		parts = append(parts, plural(u.Companions, "message has", "messages have")+" the companion keyword without its mark; it comes off, too")
-	}
-	if u.Passed > 0 {
-		parts = append(parts, plural(u.Passed, "mark is", "marks are")+" no longer there")
-	}
-	if u.Forgotten > 0 {
-		parts = append(parts, plural(u.Forgotten, "mark is", "marks are")+" too old to be in the ledger")
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, "; ") + "."
-}
-
 // undoNow takes marks back.
 func (s *Server) undoNow(w http.ResponseWriter, r *http.Request, p *page) error {
 	q, err := undoRequest(r.PostForm)
 	if err != nil {
 		return err
 	}
-	done, err := desk.UndoMarks.Do(r.Context(), s.opts.Host, p.account, q)
+	done, err := desk.UndoMarks.Do(r.Context(), s.opts.Host, p.Account, q)
 	if err != nil {
 		return err
 	}
-	s.tell(p, noticed{Text: undoneWords(done)})
+	s.tell(p, noticed{Text: sentences(done.Words())})
 	return back(w, r, r.PostFormValue("back"), p.URL("ledger"))
 }
 
-// undoneWords says what came of it.
-func undoneWords(u desk.UndoneMarks) string {
-	var parts []string
-	part := func(n int, one, more string) {
-		if n > 0 {
-			parts = append(parts, plural(n, one, more))
+// sentences are words of the desk as the pages have them.
+func sentences(words []string) string { return title(strings.Join(words, ". ")) + "." }
+
+// feedback is the answer to a message: important or ordinary. It is what `hinged learn`
+// does, and counts at once.
+func (s *Server) feedback(w http.ResponseWriter, r *http.Request, p *page) error {
+	key := r.PathValue("key")
+	n, err := s.label(r, p, key, r.PostFormValue("say"))
+	if err != nil {
+		return err
+	}
+	s.tell(p, n)
+	return back(w, r, r.PostFormValue("back"), p.URL("messages", key))
+}
+
+// label gives a message a label and says what came of it.
+func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, error) {
+	n := noticed{Message: key}
+	if !isKey(key) || label != "important" && label != "ordinary" {
+		return n, errNotFound
+	}
+	done, err := desk.Label.Do(r.Context(), s.opts.Host, p.Account, desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: key}}})
+	if errors.Is(err, desk.ErrPaused) {
+		n.Text = "Not learnt: the account is paused. Resume it first."
+		return n, nil
+	}
+	if err != nil {
+		return n, err
+	}
+	for _, l := range done.Lessons {
+		n.Text = lessonWords(l, label)
+	}
+	return n, nil
+}
+
+// lessonWords says what a label did: to the score and, as that is not the same, to the
+// mark.
+func lessonWords(l desk.Lesson, label string) string {
+	mark := ""
+	if l.MarkChanged {
+		mark = sentence(l.MarkWords()) + " "
+	}
+	switch l.Result {
+	case desk.LessonLearnt:
+		return "You said " + label + ": " + plot.Signed(l.Shown) + " → " + plot.Signed(l.After) + ". " + mark + "The other button takes it back."
+	case desk.LessonKnown:
+		return "You had said " + label + " before. " + mark + "The score is " + plot.Signed(l.After) + "."
+	case desk.LessonSent:
+		return "Sent: it is learnt as " + label + " when its turn comes in the input topic."
+	}
+	return "Not learnt: " + l.Why + "."
+}
+
+// isKey reports whether s is the key of a message, in hexadecimal.
+func isKey(s string) bool {
+	if len(s) != 32 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
 		}
 	}
-	part(u.Undone, "mark was undone", "marks were undone")
-	part(u.Waiting, "mark is being undone: the mail server has not confirmed it yet", "marks are being undone: the mail server has not confirmed them yet")
-	part(u.Unseen, "message is in no watched folder; its mark comes off if it turns up within a day", "messages are in no watched folder; their marks come off if they turn up within a day")
-	part(u.Companions, "companion keyword without its mark came off, too", "companion keywords without their marks came off, too")
-	part(u.Passed, "mark was no longer there", "marks were no longer there")
-	part(u.Own, "mark is yours or another program's and stays", "marks are yours or another program's and stay")
-	part(u.Failed, "mark was refused by the mail server, which did not take it off", "marks were refused by the mail server, which did not take them off")
-	if len(parts) == 0 {
-		return "There was nothing to undo."
+	return true
+}
+
+// pause switches the account off, and resume on again: what `hinged pause` and
+// `hinged resume` do.
+func (s *Server) pause(w http.ResponseWriter, r *http.Request, p *page) error {
+	return s.turn(w, r, p, desk.Pause, "Paused. hinged is not connected, marks nothing and learns nothing until you resume it.", "It was paused already.")
+}
+
+func (s *Server) resume(w http.ResponseWriter, r *http.Request, p *page) error {
+	return s.turn(w, r, p, desk.Resume, "Resumed. Mail that came meanwhile is read now.", "It was not paused.")
+}
+
+func (s *Server) turn(w http.ResponseWriter, r *http.Request, p *page, v desk.Verb[desk.SwitchRequest, []desk.Switch], did, was string) error {
+	done, err := v.Do(r.Context(), s.opts.Host, p.Account, desk.SwitchRequest{})
+	if err != nil {
+		return err
 	}
-	text := strings.Join(parts, "; ") + "."
-	if u.Problem != "" {
-		text += " " + sentence(u.Problem)
+	if !done[0].Changed {
+		did = was
 	}
-	return text
+	s.tell(p, noticed{Text: did})
+	return back(w, r, r.PostFormValue("back"), p.URL())
 }
