@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/zstd"
 	kafkago "github.com/segmentio/kafka-go"
 )
 
@@ -20,7 +19,6 @@ type Client struct {
 	log       *slog.Logger
 	transport *kafkago.Transport
 	client    *kafkago.Client
-	zstd      *zstd.Encoder
 	settings  settings
 	closed    atomic.Bool
 	refresh   sync.Mutex // held while what we know of the cluster is thrown away
@@ -33,11 +31,7 @@ func New(o Options) (*Client, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
-	z, err := newZstd()
-	if err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
-	}
-	c := &Client{o: o, log: o.Logger, zstd: z, settings: settings{digest: digestOf(o.Settings), changed: make(chan struct{})}}
+	c := &Client{o: o, log: o.Logger, settings: settings{digest: digestOf(o.Settings), changed: make(chan struct{})}}
 	c.transport = &kafkago.Transport{
 		// TLS and SASL are done in dial, for kafka-go's two kinds of connections alike.
 		Dial:           newDialer(o).dial,
@@ -49,6 +43,8 @@ func New(o Options) (*Client, error) {
 	c.client = &kafkago.Client{
 		Addr:      kafkago.TCP(o.Brokers...),
 		Transport: c.transport,
+		// Without it a broker is told to give a request up after 500 ms.
+		Timeout: 2 * o.RequestTimeout,
 	}
 	return c, nil
 }
