@@ -76,7 +76,7 @@ func incoming(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Setenv("MESSAGE", m.MessageID) // of account 7
 		}
 		if i%2 == 0 {
-			f := kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}
+			f := kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(m.MessageID)}, Label: kafka.Label(m.Important), Source: "explicit"}
 			all = append(all, kafka.Encode(f, key, fmt.Sprint(i, "f"), "test", m.Date))
 		}
 	}

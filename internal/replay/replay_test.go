@@ -70,7 +70,7 @@ func (w *world) send(n int) {
 		key := fmt.Sprintf("owner%d@example.org", w.sent%5)
 		all = append(all, kafka.Encode(kafka.Message{Raw: m.Raw}, key, fmt.Sprint(w.sent), "test", m.Date))
 		if w.sent%3 == 0 {
-			f := kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}
+			f := kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(m.MessageID)}, Label: kafka.Label(m.Important), Source: "explicit"}
 			all = append(all, kafka.Encode(f, key, fmt.Sprint(w.sent, "f"), "test", m.Date.Add(time.Minute)))
 		}
 		if w.sent%20 == 0 {
