@@ -7,15 +7,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"net/mail"
 	"net/textproto"
 	"slices"
 	"strings"
 	"time"
-
-	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -64,26 +60,12 @@ func (p *Probe) eachField(since time.Time, limit int, names []string, take func(
 		_, found = found.cut(n - limit)
 	}
 	p.s.beginFor(int(found.len()) * 2) // a line and a field for each
-	err = p.s.fetch(found.set(), &goimap.FetchOptions{UID: true, BodySection: []*goimap.FetchItemBodySection{{
-		Specifier: goimap.PartSpecifierHeader, HeaderFields: names, Peek: true,
-		Partial: &goimap.SectionPartial{Size: maxFieldBytes},
-	}}}, func(m *imapclient.FetchMessageData) error {
-		for {
-			switch item := m.Next().(type) {
-			case nil:
-				return nil
-			case imapclient.FetchItemDataBodySection:
-				if item.Literal == nil {
-					continue
-				}
-				fields, err := io.ReadAll(io.LimitReader(item.Literal, maxFieldBytes))
-				if err != nil {
-					return textError{p.s.fail("read a message's "+strings.Join(names, ", "), err)}
-				}
-				messages++
-				take(fields)
-			}
+	err = p.s.fetch(found.set(), askFields(maxFieldBytes, names...), p.s.readFields(maxFieldBytes), func(m fetched) error {
+		if m.hasRaw {
+			messages++
+			take(m.raw)
 		}
+		return nil
 	})
 	if err != nil {
 		return messages, fmt.Errorf("read the field %s of what is in %s: %w", strings.Join(names, ", "), p.name, err)

@@ -7,14 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -250,31 +248,11 @@ func (s *Source) fetchHeaders(sess *session, data *goimap.SelectData, places []i
 		return nil
 	}
 	sess.guard.begin(s.o.CommandTimeout, sess.patience(), commandBudget+int64(len(wanted))*(headerBytes+lineBudget))
-	return sess.fetch(set, &goimap.FetchOptions{UID: true, BodySection: []*goimap.FetchItemBodySection{{
-		Specifier: goimap.PartSpecifierHeader, HeaderFields: []string{"Subject", "From", "Message-ID"}, Peek: true,
-		Partial: &goimap.SectionPartial{Size: headerBytes},
-	}}}, func(m *imapclient.FetchMessageData) error {
-		var uid uint32
-		var raw []byte
-		for {
-			switch item := m.Next().(type) {
-			case nil:
-				if p, ok := wanted[uid]; ok && raw != nil {
-					s.headers.put(p, raw)
-				}
-				return nil
-			case imapclient.FetchItemDataUID:
-				uid = uint32(item.UID)
-			case imapclient.FetchItemDataBodySection:
-				if item.Literal == nil {
-					continue
-				}
-				var err error
-				if raw, err = io.ReadAll(io.LimitReader(item.Literal, headerBytes)); err != nil {
-					return textError{sess.fail("read a message's header", err)}
-				}
-			}
+	return sess.fetch(set, askFields(headerBytes, "Subject", "From", "Message-ID"), sess.readFields(headerBytes), func(m fetched) error {
+		if m.hasRaw {
+			s.headers.put(wanted[m.uid], m.raw)
 		}
+		return nil
 	})
 }
 
