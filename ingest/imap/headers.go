@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -84,12 +85,12 @@ type headerLine struct {
 }
 
 // serveHeaders answers requests for headers until ctx is done. What it read is forgotten
-// then, and some minutes after the last request.
+// then, and every few minutes.
 func (s *Source) serveHeaders(ctx context.Context) {
 	defer s.headers.clear()
 	l := &headerLine{s: s, wait: newBackOff(s.o.BackoffMin, s.o.BackoffMax)}
 	defer l.drop()
-	linger, forget := time.NewTimer(s.o.linger), time.NewTimer(cacheFor)
+	linger, forget := time.NewTimer(s.o.linger), time.NewTicker(cacheFor)
 	defer linger.Stop()
 	defer forget.Stop()
 	for {
@@ -118,7 +119,6 @@ func (s *Source) serveHeaders(ctx context.Context) {
 			}
 			ask.done <- err
 			linger.Reset(s.o.linger)
-			forget.Reset(cacheFor)
 		}
 	}
 }
@@ -261,4 +261,50 @@ func (s *session) logout() {
 	patience := min(logoutPatience, s.o.CommandTimeout)
 	s.guard.begin(patience, patience, idleBudget)
 	_ = s.client.Logout().Wait() // the connection is closed next, whatever it said
+}
+
+// Bounds of a headerCache.
+const (
+	cacheFor   = 10 * time.Minute
+	cacheBytes = 1 << 20
+)
+
+// headerCache keeps headers in memory until it is cleared. A message never changes at its place
+// (RFC 9051, section 2.3.1.1). Safe for concurrent use.
+type headerCache struct {
+	mu   sync.Mutex
+	rows map[ingest.Place][]byte
+	size int // bytes of rows, and some for each
+}
+
+// get returns the headers that are there, and the places of those that are not.
+func (c *headerCache) get(places []ingest.Place) (found map[ingest.Place][]byte, missing []ingest.Place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found = map[ingest.Place][]byte{}
+	for _, p := range places {
+		if raw, ok := c.rows[p]; ok {
+			found[p] = raw
+		} else {
+			missing = append(missing, p)
+		}
+	}
+	return found, missing
+}
+
+// put keeps a header. When there are too many it forgets the others.
+func (c *headerCache) put(p ingest.Place, raw []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const place = 200 // bytes of a row beside its header, about
+	if c.size += len(raw) + place; c.rows == nil || c.size > cacheBytes {
+		c.rows, c.size = map[ingest.Place][]byte{}, len(raw)+place
+	}
+	c.rows[p] = raw
+}
+
+func (c *headerCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rows, c.size = nil, 0
 }

@@ -4,7 +4,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -25,12 +24,9 @@ type Client struct {
 	refreshed int64      // when that was last done, Unix milliseconds
 }
 
-// New checks the options and returns a Client. It connects to nothing yet.
-func New(o Options) (*Client, error) {
+// New returns a Client. It connects to nothing yet.
+func New(o Options) *Client {
 	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
-	}
 	c := &Client{o: o, log: o.Logger, settings: settings{digest: digestOf(o.Settings), changed: make(chan struct{})}}
 	c.transport = &kafkago.Transport{
 		// TLS and SASL are done in dial, for kafka-go's two kinds of connections alike.
@@ -46,7 +42,7 @@ func New(o Options) (*Client, error) {
 		// Without it a broker is told to give a request up after 500 ms.
 		Timeout: 2 * o.RequestTimeout,
 	}
-	return c, nil
+	return c
 }
 
 // Options returns what the Client works with, defaults filled in.

@@ -42,10 +42,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	client, err := kafka.New(kafka.Options{Brokers: cluster.ListenAddrs(), Group: "g", Topics: topics})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kafka.New(kafka.Options{Brokers: cluster.ListenAddrs(), Group: "g", Topics: topics})
 	dir := t.TempDir()
 	o := filter.DefaultOptions()
 	o.Shadow = filter.ShadowOff
@@ -260,10 +257,7 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 	t.Parallel()
 	w, _ := startStream(t)
 	next := w.options
-	other, err := kafka.New(w.client.Options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := kafka.New(w.client.Options())
 	t.Cleanup(func() { other.Close() })
 	for n := range 4 {
 		w.put(t, streamMail(3*n), streamMail(3*n+1), streamMail(3*n+2))

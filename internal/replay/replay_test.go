@@ -44,13 +44,10 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(c.Close)
 	w := &world{t: t, broker: c.ListenAddrs()[0], mail: testkit.NewMail(1), every: 1 << 30}
-	w.client, err = kafka.New(kafka.Options{
+	w.client = kafka.New(kafka.Options{
 		Brokers: []string{w.broker}, MetadataAge: 10 * time.Second, MaxWait: 50 * time.Millisecond, JoinBackoff: 100 * time.Millisecond,
 		Topics: topics,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { _ = w.client.Close() })
 	return w
 }
