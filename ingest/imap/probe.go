@@ -35,7 +35,7 @@ func (e *StageError) Error() string { return e.Err.Error() }
 func (e *StageError) Unwrap() error { return e.Err }
 
 // Probe is one connection for looking around, before an account is watched. It
-// stores nothing, Try, PutOn and TakeOff apart. Its methods end within a few times
+// stores nothing, Try apart. Its methods end within a few times
 // Options.CommandTimeout; it is of no more use after an error that is not the
 // server's no. Not safe for concurrent use.
 type Probe struct {
@@ -150,7 +150,7 @@ func (o Opened) Keeps(flag string) bool {
 
 // Open opens a mailbox for the methods that follow. Servers say which flags they
 // store only where flags could be stored, so it is by EXAMINE only when readOnly
-// is set. No other method than Try, PutOn and TakeOff stores any.
+// is set. No other method than Try stores any.
 func (p *Probe) Open(mailbox string, readOnly bool) (Opened, error) {
 	s := p.s
 	s.begin()

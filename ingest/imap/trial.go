@@ -69,7 +69,7 @@ func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err 
 	t.Place = ingest.Place{Mailbox: mailbox, UIDValidity: p.open.UIDValidity, UID: m.uid}
 	defer func() {
 		// From here on the keyword may be there.
-		if failed := p.TakeOff(ctx, t.Place, keyword); failed != nil {
+		if failed := p.takeOff(ctx, t.Place, keyword); failed != nil {
 			err = errors.Join(err, &RestoreError{t.Place, keyword, failed})
 		}
 	}()
@@ -144,15 +144,11 @@ func holds(words []string, flag string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return ingest.CanonicalFlag(w) == ingest.CanonicalFlag(flag) })
 }
 
-func holdsAny(words, flags []string) bool {
-	return slices.ContainsFunc(flags, func(f string) bool { return holds(words, f) })
-}
-
-// TakeOff makes sure that these flags are off a message, over a second connection if need
+// takeOff makes sure that a keyword is off a message, over a second connection if need
 // be and also when ctx has ended. A message that is gone has none.
-func (p *Probe) TakeOff(ctx context.Context, at ingest.Place, flags ...string) error {
+func (p *Probe) takeOff(ctx context.Context, at ingest.Place, keyword string) error {
 	if ctx.Err() == nil {
-		if err := p.clear(at, flags...); err == nil {
+		if err := p.clear(at, keyword); err == nil {
 			return nil
 		}
 	}
@@ -167,38 +163,31 @@ func (p *Probe) TakeOff(ctx context.Context, at ingest.Place, flags ...string) e
 	if err := again.Login(here); err != nil {
 		return err
 	}
-	return again.clear(at, flags...)
+	return again.clear(at, keyword)
 }
 
-// ErrRenumbered says that the messages of a mailbox have other UIDs than before.
-var ErrRenumbered = errors.New("was renumbered meanwhile")
-
-// clear takes flags off the message and looks whether they are off. A message that is
+// clear takes a keyword off the message and looks whether it is off. A message that is
 // gone has none.
-func (p *Probe) clear(at ingest.Place, flags ...string) error {
+func (p *Probe) clear(at ingest.Place, keyword string) error {
 	// Opened anew, so that what is read is what the server stored.
 	if _, err := p.Open(at.Mailbox, false); err != nil {
 		return err
 	}
 	if p.open.UIDValidity != at.UIDValidity {
-		return fmt.Errorf("%s %w", at.Mailbox, ErrRenumbered)
+		return fmt.Errorf("%s was renumbered meanwhile", at.Mailbox)
 	}
 	m, there, err := p.flags(at.UID)
-	if err != nil || !there || !holdsAny(m.words, flags) {
+	if err != nil || !there || !holds(m.words, keyword) {
 		return err
 	}
-	var list []goimap.Flag
-	for _, f := range flags {
-		list = append(list, goimap.Flag(f))
-	}
-	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, list, 0); err != nil {
+	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, []goimap.Flag{goimap.Flag(keyword)}, 0); err != nil {
 		return err
 	}
 	if _, err := p.Open(at.Mailbox, true); err != nil {
 		return err
 	}
 	m, _, err = p.flags(at.UID)
-	if err == nil && holdsAny(m.words, flags) {
+	if err == nil && holds(m.words, keyword) {
 		err = errors.New("the server accepted the removal but did not remove it")
 	}
 	return err
