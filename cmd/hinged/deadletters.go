@@ -75,10 +75,7 @@ func listLetters(c *call, q *lettersQuery) (out letterList, err error) {
 		return out, err
 	}
 	o.MaxRecord = max(o.MaxRecord, 64<<20) // what is there is to be listed
-	client, err := kafka.New(o)
-	if err != nil {
-		return out, err
-	}
+	client := kafka.New(o)
 	defer client.Close()
 	out.brief = q.Reason == "" && len(q.IDs) == 0
 	if out.Listing, err = deadletters.List(c.Context(), client, deadletters.Selection{Reason: kafka.Reason(q.Reason), IDs: q.IDs}); err != nil || !q.Raw {

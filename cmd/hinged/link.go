@@ -42,9 +42,7 @@ func newLink(k *config.Kafka, before *link, log *slog.Logger) (*link, stream.Opt
 	if before != nil && l.wire != "" && l.wire == before.wire {
 		l.client, l.broker = before.client, before.broker
 	} else {
-		if l.client, err = kafka.New(wire); err != nil {
-			return nil, stream.Options{}, err
-		}
+		l.client = kafka.New(wire)
 		l.broker = stream.Ensured(l.client, wanted(k), log)
 	}
 	limit := k.AccountLimit

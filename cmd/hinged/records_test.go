@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"testing"
@@ -22,15 +23,15 @@ import (
 // beside those of what verbs print.
 var records = []record{
 	{name: "kafka-decision", ceType: kafka.TypeDecided, value: kafka.Decision{}},
-	{name: "kafka-feedback", ceType: kafka.TypeFeedback, value: kafka.FeedbackValue{}, closed: true, refine: func(s *describe.Schema) {
+	{name: "kafka-feedback", ceType: kafka.TypeFeedback, value: kafka.Feedback{}, closed: true, refine: func(s *describe.Schema) {
 		s.OneOf = []*describe.Schema{{Required: []string{"message"}}, {Required: []string{"key"}}}
 	}},
-	{name: "kafka-unlearn", ceType: kafka.TypeUnlearn, value: kafka.UnlearnValue{}, closed: true},
-	{name: "kafka-forget", ceType: kafka.TypeForget, value: kafka.ForgetValue{}, closed: true, refine: func(s *describe.Schema) {
+	{name: "kafka-unlearn", ceType: kafka.TypeUnlearn, value: kafka.Unlearn{}, closed: true},
+	{name: "kafka-forget", ceType: kafka.TypeForget, value: kafka.Forget{}, closed: true, refine: func(s *describe.Schema) {
 		one := uint64(1)
 		s.MinProperties, s.MaxProperties = &one, &one
 	}},
-	{name: "kafka-rules", ceType: kafka.TypeRules, value: kafka.RulesValue{}, closed: true},
+	{name: "kafka-rules", ceType: kafka.TypeRules, value: kafka.Rules{}, closed: true},
 }
 
 // record is the form of the value of one type of record.
@@ -50,6 +51,12 @@ func (r record) reflect() (*describe.Schema, error) {
 	reflector, err := published.Reflector(r.closed)
 	if err != nil {
 		return nil, err
+	}
+	reflector.Mapper = func(t reflect.Type) *describe.Schema {
+		if t == reflect.TypeFor[kafka.Key]() {
+			return &describe.Schema{Type: "string"}
+		}
+		return nil
 	}
 	out := reflector.Reflect(r.value)
 	out.ID = describe.ID(schemaURL + r.file())
@@ -175,12 +182,12 @@ func TestTheSchemasOfRecordsSayWhatIsAccepted(t *testing.T) {
 
 func TestWhatIsProducedFitsItsSchema(t *testing.T) {
 	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
-	ref := kafka.Ref{MessageID: "a@b.example"}
+	ref := kafka.Ref{Message: "a@b.example"}
 	for _, e := range []kafka.Event{
-		kafka.Feedback{Message: ref, Important: true, Source: "explicit"},
-		kafka.Feedback{Message: kafka.Ref{Key: [16]byte{1, 2}}, Source: "junk"},
-		kafka.Unlearn{Since: at}, kafka.Forget{Message: &ref}, kafka.Forget{Sender: "a@b.example"}, kafka.Forget{Before: at},
-		kafka.Rules{Rules: []kafka.Rule{{Match: "from:a@b.example", Important: true}}}, kafka.Rules{},
+		kafka.Feedback{Ref: ref, Label: true, Source: "explicit"},
+		kafka.Feedback{Ref: kafka.Ref{Key: kafka.Key{1, 2}}, Source: "junk"},
+		kafka.Unlearn{Since: at}, kafka.Forget{Ref: ref}, kafka.Forget{Sender: "a@b.example"}, kafka.Forget{Before: at},
+		kafka.Rules{Rules: []kafka.Rule{{Match: "from:a@b.example", Label: true}}}, kafka.Rules{Rules: []kafka.Rule{}},
 	} {
 		r := kafka.Encode(e, "ann", "1", "test", at)
 		if err := validates(t, schemaOf(t, e.Type()), r.Value); err != nil {

@@ -115,10 +115,7 @@ func newRecoverer(path string) (r *stream.Recoverer, hangUp func() error, err er
 	if err != nil {
 		return nil, nil, fmt.Errorf("kafka: %w", err)
 	}
-	client, err := kafka.New(o)
-	if err != nil {
-		return nil, nil, err
-	}
+	client := kafka.New(o)
 	return &stream.Recoverer{Broker: stream.Client(client), Topics: o.Topics}, client.Close, nil
 }
 

@@ -40,8 +40,7 @@ func kafkaServer() func(*testscript.TestScript, bool, []string) {
 		ts.Defer(c.Close)
 		address := c.ListenAddrs()[0]
 		ts.Setenv("KAFKA", address)
-		client, err := kafka.New(kafka.Options{Brokers: []string{address}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
-		ts.Check(err)
+		client := kafka.New(kafka.Options{Brokers: []string{address}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
 		defer client.Close()
 		_, _, err = client.EnsureTopics(context.Background(), kafka.Wanted{Create: true, Partitions: 2, Replication: 1})
 		ts.Check(err)
@@ -63,8 +62,7 @@ func incoming(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	c, err := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
-	ts.Check(err)
+	c := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
 	defer c.Close()
 	mail := testkit.NewMail(seed)
 	var all []kafka.Record
@@ -76,7 +74,7 @@ func incoming(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Setenv("MESSAGE", m.MessageID) // of account 7
 		}
 		if i%2 == 0 {
-			f := kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}
+			f := kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(m.MessageID)}, Label: kafka.Label(m.Important), Source: "explicit"}
 			all = append(all, kafka.Encode(f, key, fmt.Sprint(i, "f"), "test", m.Date))
 		}
 	}
@@ -114,8 +112,7 @@ func recreate(ts *testscript.TestScript, neg bool, args []string) {
 // stopped waits until partitions of $KAFKA are stopped, and what they have learnt of a
 // topic that was created again is in the snapshots topic: stopped partition...
 func stopped(ts *testscript.TestScript, neg bool, args []string) {
-	c, err := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
-	ts.Check(err)
+	c := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
 	defer c.Close()
 	r := &stream.Recoverer{Broker: stream.Client(c), Topics: c.Options().Topics}
 	for _, arg := range args {
@@ -225,8 +222,7 @@ func badRecords(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func streamClient(ts *testscript.TestScript) *kafka.Client {
-	c, err := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
-	ts.Check(err)
+	c := kafka.New(kafka.Options{Brokers: []string{ts.Getenv("KAFKA")}, Topics: kafka.Topics(config.DefaultKafka().Topics), RequestTimeout: time.Minute})
 	return c
 }
 

@@ -26,7 +26,6 @@ type Order uint8
 const (
 	ByPath Order = iota
 	ByDate
-	ByDateLater // as ByDate, but one file may come as it stands until Rewind is called, which is quicker
 )
 
 // DefaultMaxBytes is how much of one message is kept unless Options say
@@ -93,9 +92,7 @@ type Reader struct {
 	stream  *stream
 	buf     []byte // of single messages
 	message Message
-	failed  error  // about the file of the message given last
-	noting  bool   // by date, but the order is not known yet: noted are the steps so far
-	noted   []step // of the one mbox behind the one path
+	failed  error // about the file of the message given last
 	passed  []string
 
 	done  atomic.Int64 // bytes of files that were read to their end
@@ -138,7 +135,7 @@ func Open(paths []string, o Options) (*Reader, error) {
 		}
 		entries = append(entries, found...)
 	}
-	if r.noting = o.Order == ByDateLater && len(entries) == 1; o.Order != ByPath && !r.noting {
+	if o.Order == ByDate {
 		r.steps = r.byDate(entries)
 	}
 	return r, nil
@@ -209,7 +206,6 @@ func (r *Reader) open(e *entry) (*Message, error) {
 	case nothing:
 		r.leave()
 	case mailbox:
-		s.readAhead()
 		r.mbox = newSplitter(s, r.options.MaxBytes)
 	case single:
 		return r.readSingle(e, s)
@@ -244,11 +240,7 @@ func (r *Reader) begin(e *entry) (s *stream, what content, err error) {
 func (r *Reader) nextOfMbox() (*Message, error) {
 	p, err := r.mbox.next()
 	if err == nil {
-		e := r.steps[r.at-1].entry
-		r.take(e, p)
-		if r.noting {
-			r.noted = append(r.noted, stepOf(e, p, &r.message))
-		}
+		r.take(r.steps[r.at-1].entry, p)
 		return &r.message, nil
 	}
 	path, offset := r.stream.path, r.mbox.offset
@@ -325,7 +317,7 @@ func (r *Reader) leave() {
 	r.stream, r.mbox = nil, nil
 }
 
-// Close ends reading and waits for what was read ahead.
+// Close ends reading.
 func (r *Reader) Close() error {
 	r.leave()
 	for _, s := range r.steps {

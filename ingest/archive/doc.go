@@ -11,7 +11,7 @@
 // the messages that could be. Files of other programs that hold no message are refused
 // when they are named, and passed over in folders.
 //
-// Data flow: paths → entries → steps in order → stream (decompressed, read ahead) →
+// Data flow: paths → entries → steps in order → stream (decompressed) →
 // splitter → Message.
 //
 // Limits: a folder's order is found from a list of its file names, so that memory grows

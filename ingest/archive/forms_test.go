@@ -4,9 +4,7 @@ package archive
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -153,43 +151,6 @@ func TestEqualDatesKeepTheirPlacesAndTurnInAnMboxThatIsNewestFirst(t *testing.T)
 	}
 }
 
-func TestTheFirstReadingMayBeAsItStandsAndRewindTells(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		order []int
-		same  bool
-	}{{"in order", upTo(50), true}, {"mixed", mixed(50), false}} {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := Open([]string{write(t, t.TempDir(), "m.gz", gzipped(t, asMbox(tt.order, enveloped)))}, Options{Order: ByDateLater})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			all := func() (messages []Message) {
-				for {
-					m, err := r.Next()
-					if errors.Is(err, io.EOF) {
-						return messages
-					}
-					messages = append(messages, Message{Raw: bytes.Clone(m.Raw)})
-				}
-			}
-			if got := numbers(t, all()); !slices.Equal(got, tt.order) {
-				t.Errorf("first: got %v", got)
-			}
-			for _, same := range []bool{tt.same, true} {
-				got, err := r.Rewind()
-				if err != nil || got != same {
-					t.Errorf("Rewind: got %v, %v, want %v", got, err, same)
-				}
-				if got := numbers(t, all()); !slices.Equal(got, upTo(50)) {
-					t.Errorf("then: got %v", got)
-				}
-			}
-		})
-	}
-}
-
 func TestAThunderbirdProfileIsReadByDateAndOnlyItsMail(t *testing.T) {
 	dir := t.TempDir()
 	status := func(n int) string { return "From - " + hour(n).Format(time.ANSIC) + "\nX-Mozilla-Status: 0001" }
@@ -206,7 +167,7 @@ func TestAThunderbirdProfileIsReadByDateAndOnlyItsMail(t *testing.T) {
 	for name, content := range others {
 		write(t, dir, name, content)
 	}
-	for _, order := range []Order{ByPath, ByDate, ByDateLater} {
+	for _, order := range []Order{ByPath, ByDate} {
 		r, err := Open([]string{dir}, Options{Order: order})
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ func (r *Reader) scan(e *entry) (steps []step) {
 	if err != nil {
 		return one
 	}
-	defer s.close() // with the goroutine of readAhead
+	defer s.close()
 	switch what {
 	case nothing:
 		r.total -= e.size
@@ -68,7 +68,6 @@ func (r *Reader) scan(e *entry) (steps []step) {
 		}
 		return one
 	}
-	s.readAhead()
 	mbox := newSplitter(s, headerBytes)
 	p, err := mbox.next()
 	for ; err == nil; p, err = mbox.next() {
@@ -194,23 +193,11 @@ func joined(steps []step) (out []step) {
 	return out
 }
 
-// Rewind goes back to the first message; from now on, with ByDateLater, in order of date.
-// It reports whether the messages come in the same order as before.
-func (r *Reader) Rewind() (same bool, err error) {
-	for r.noting && err == nil { // what was not read yet
-		_, err = r.Next()
-	}
-	if err != nil && err != io.EOF { //nolint:errorlint // an error that wraps io.EOF is no end
-		return false, err
-	}
-	if len(r.noted) > 0 {
-		r.steps = joined(inOrder(r.noted))
-	}
-	same = r.noted == nil || r.steps[0].length == 0
+// Rewind goes back to the first message.
+func (r *Reader) Rewind() {
 	r.leave()
-	r.noting, r.noted, r.at, r.failed = false, nil, 0, nil
+	r.at, r.failed = 0, nil
 	r.done.Store(0)
-	return same, nil
 }
 
 // readPiece reads one message of an mbox. What is compressed is first written to a

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -58,13 +57,12 @@ func (c *copying) open(mailbox string, readOnly bool) (*goimap.SelectData, error
 }
 
 // describe looks at one message of the open mailbox.
-func (c *copying) describe(uid uint32) (got described, err error) {
-	err = c.each(goimap.UIDSetNum(goimap.UID(uid)), 1, func(n uint32, m described) {
-		if n == uid {
-			got = m
-		}
-	})
-	return got, err
+func (c *copying) describe(uid uint32) (described, error) {
+	line, there, err := c.sess.fetchOne(uid, c.describing(), c.sess.readFields(maxFieldBytes))
+	if err != nil || !there {
+		return described{}, err
+	}
+	return describedBy(line), nil
 }
 
 // maxCopies is how many messages with one Message-ID are looked at, the newest.
@@ -96,10 +94,12 @@ func (c *copying) copies(mailbox string, original described) (uids []uint32, val
 		_, found = found.cut(n - maxCopies)
 	}
 	var alike []uint32
-	err = c.each(found.set(), int(found.len()), func(n uint32, m described) {
-		if m.there && m.sum == original.sum && m.size == original.size {
-			alike = append(alike, n)
+	c.sess.beginFor(2 * int(found.len())) // a line and a header for each
+	err = c.sess.fetch(found.set(), c.describing(), c.sess.readFields(maxFieldBytes), func(line fetched) error {
+		if m := describedBy(line); m.there && m.sum == original.sum && m.size == original.size {
+			alike = append(alike, line.uid)
 		}
+		return nil
 	})
 	if err != nil || len(alike) == 0 {
 		return nil, d.UIDValidity, err
@@ -138,92 +138,44 @@ func (c *copying) sameText(alike []uint32, original described) ([]uint32, error)
 // text returns a hash of the whole text of a message in the open mailbox. size is what the
 // server says of it. The error ends the request if the text does not come.
 func (c *copying) text(uid uint32, size int64) (sum string, err error) {
-	for try := 0; sum == "" && err == nil && try < bareTries; try++ {
-		c.sess.beginFor(1)
-		err = c.sess.fetch(goimap.UIDSetNum(goimap.UID(uid)), &goimap.FetchOptions{
-			UID: true, BodySection: []*goimap.FetchItemBodySection{text(false, 0)},
-		}, func(line *imapclient.FetchMessageData) error {
-			n, of, err := c.readSum(line, size)
-			if n == uid && of != "" {
-				sum = of
-			}
-			return err
-		})
+	for range bareTries {
+		line, _, err := c.sess.fetchOne(uid, goimap.FetchOptions{BodySection: []*goimap.FetchItemBodySection{text(false, 0)}}, c.readSum(size))
+		if err != nil || line.hasRaw {
+			return string(line.raw), err
+		}
 	}
-	if err == nil && sum == "" {
-		err = c.end(ingest.MarkImpossible, "the server does not give the text of a message to compare")
-	}
-	return sum, err
+	return "", c.end(ingest.MarkImpossible, "the server does not give the text of a message to compare")
 }
 
-// readSum takes a FETCH line apart that holds a text of about this size.
-func (c *copying) readSum(line *imapclient.FetchMessageData, size int64) (uid uint32, sum string, err error) {
-	for {
-		switch item := line.Next().(type) {
-		case nil:
-			return uid, sum, nil
-		case imapclient.FetchItemDataUID:
-			uid = uint32(item.UID)
-		case imapclient.FetchItemDataBodySection:
-			if item.Literal == nil {
-				continue
-			}
-			// QUIRK: what Exchange says of a message's size is a guess.
-			if n := item.Literal.Size(); n > 2*size+lineBudget {
-				return 0, "", c.sess.broken("a text of %d bytes came where about %d were asked for", n, size)
-			}
-			c.sess.guard.extend(item.Literal.Size(), c.sess.patience())
-			h := sha256.New()
-			if _, err := io.CopyN(h, item.Literal, item.Literal.Size()); err != nil {
-				return 0, "", textError{c.sess.fail("read a message", err)}
-			}
-			sum = hex.EncodeToString(h.Sum(nil))
+// readSum reads a text of about this size and returns its hash.
+func (c *copying) readSum(size int64) textReader {
+	return func(literal goimap.LiteralReader) ([]byte, error) {
+		// QUIRK: what Exchange says of a message's size is a guess.
+		n := literal.Size()
+		if n > 2*size+lineBudget {
+			return nil, c.sess.broken("a text of %d bytes came where about %d were asked for", n, size)
 		}
+		c.sess.guard.extend(n, c.sess.patience())
+		h := sha256.New()
+		if _, err := io.CopyN(h, literal, n); err != nil {
+			return nil, textError{c.sess.fail("read a message", err)}
+		}
+		return h.Sum(nil), nil
 	}
 }
 
-// each looks at messages of the open mailbox, n at most.
-func (c *copying) each(set goimap.UIDSet, n int, take func(uid uint32, m described)) error {
-	c.sess.beginFor(2 * n) // a line and a header for each
-	return c.sess.fetch(set, &goimap.FetchOptions{
-		UID: true, Flags: true, RFC822Size: true, ModSeq: c.cond,
-		BodySection: []*goimap.FetchItemBodySection{{
-			Specifier: goimap.PartSpecifierHeader, HeaderFields: []string{"Message-ID", "Date", "From", "Subject"}, Peek: true,
-			Partial: &goimap.SectionPartial{Size: maxFieldBytes},
-		}},
-	}, func(line *imapclient.FetchMessageData) error {
-		var uid uint32
-		var m described
-		for {
-			switch item := line.Next().(type) {
-			case nil:
-				if uid != 0 {
-					take(uid, m)
-				}
-				return nil
-			case imapclient.FetchItemDataUID:
-				uid = uint32(item.UID)
-			case imapclient.FetchItemDataModSeq:
-				m.modseq = item.ModSeq
-			case imapclient.FetchItemDataRFC822Size:
-				m.size = item.Size
-			case imapclient.FetchItemDataFlags:
-				words := make([]string, len(item.Flags))
-				for i, f := range item.Flags {
-					words[i] = string(f)
-				}
-				m.flags, m.there = ingest.CanonicalFlags(words), true
-			case imapclient.FetchItemDataBodySection:
-				if item.Literal == nil {
-					continue
-				}
-				header, err := io.ReadAll(io.LimitReader(item.Literal, maxFieldBytes))
-				if err != nil {
-					return textError{c.sess.fail("read a message's header", err)}
-				}
-				sum := sha256.Sum256(header)
-				m.sum, m.messageID = hex.EncodeToString(sum[:16]), searchable(headerOf(header).Get("Message-Id"))
-			}
-		}
-	})
+// describing asks for what describedBy needs.
+func (c *copying) describing() goimap.FetchOptions {
+	o := askFields(maxFieldBytes, "Message-ID", "Date", "From", "Subject")
+	o.Flags, o.RFC822Size, o.ModSeq = true, true, c.cond
+	return o
+}
+
+func describedBy(line fetched) described {
+	m := described{there: line.hasFlags, flags: line.flags, modseq: line.modseq, size: line.size}
+	if line.hasRaw {
+		sum := sha256.Sum256(line.raw)
+		m.sum, m.messageID = hex.EncodeToString(sum[:16]), searchable(headerOf(line.raw).Get("Message-Id"))
+	}
+	return m
 }

@@ -7,25 +7,11 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
-
-// fetched is what one FETCH line held.
-type fetched struct {
-	uid      uint32
-	flags    []string // canonical
-	hasFlags bool
-	modseq   uint64
-	internal time.Time // zero: the server has none
-	size     int64
-	raw      []byte
-	hasRaw   bool
-}
 
 // A message on which connections break again and again must not hold up those
 // behind it: it is reported without its text once it was to blame for maxBlame, and
@@ -41,57 +27,19 @@ const (
 // bareTries is how often a message is asked for whose text does not come.
 const bareTries = 3
 
-// read takes one FETCH line apart. Text is read when body is set, into one
-// buffer of its size, and never beyond MaxBytes.
-func (v *visit) read(m *imapclient.FetchMessageData, body bool) (got fetched, err error) {
-	for {
-		switch item := m.Next().(type) {
-		case nil:
-			if got.uid == 0 {
-				return got, v.session.broken("a FETCH line has no UID")
-			}
-			if got.size < int64(len(got.raw)) {
-				got.size = int64(len(got.raw))
-			}
-			return got, nil
-		case imapclient.FetchItemDataUID:
-			got.uid = uint32(item.UID)
-		case imapclient.FetchItemDataFlags:
-			words := make([]string, len(item.Flags))
-			for i, f := range item.Flags {
-				words[i] = string(f)
-			}
-			got.flags, got.hasFlags = ingest.CanonicalFlags(words), true
-		case imapclient.FetchItemDataModSeq:
-			got.modseq = item.ModSeq
-		case imapclient.FetchItemDataInternalDate:
-			got.internal = internalOf(item.Time)
-		case imapclient.FetchItemDataRFC822Size:
-			got.size = item.Size
-		case imapclient.FetchItemDataBodySection:
-			if item.Literal == nil {
-				continue
-			}
-			if got.raw, err = v.readText(item.Literal, body); err != nil {
-				return got, err
-			}
-			got.hasRaw = got.raw != nil
-		}
-	}
+// fetch is session.fetch in the mailbox.
+func (v *visit) fetch(set goimap.UIDSet, o goimap.FetchOptions, text textReader, each func(fetched) error) error {
+	return v.session.fetch(set, o, text, func(got fetched) error {
+		got.size = max(got.size, int64(len(got.raw)))
+		return each(got)
+	})
 }
 
-// readText reads a text that was asked for, or checks that one which was not can be
-// thrown away; then it is nil.
-func (v *visit) readText(literal goimap.LiteralReader, asked bool) ([]byte, error) {
-	size, most := literal.Size(), v.s.o.MaxBytes
-	if !asked {
-		most = commandBudget
-	}
-	if size > most {
-		return nil, v.session.broken("a text of %d bytes came where %d were asked for", size, most)
-	}
-	if !asked {
-		return nil, nil // the client library discards it, within the budget
+// readText reads a text into one buffer of its size, and never beyond MaxBytes.
+func (v *visit) readText(literal goimap.LiteralReader) ([]byte, error) {
+	size := literal.Size()
+	if size > v.s.o.MaxBytes {
+		return nil, v.session.broken("a text of %d bytes came where %d were asked for", size, v.s.o.MaxBytes)
 	}
 	v.session.guard.extend(size+lineBudget, v.session.patience())
 	raw := make([]byte, size)
@@ -104,9 +52,9 @@ func (v *visit) readText(literal goimap.LiteralReader, asked bool) ([]byte, erro
 // bodyItems asks for everything that an arrival holds. Peek leaves \Seen alone. Only
 // of a message that is too large a part is asked for: not every server gets the
 // answer to that right.
-func (v *visit) bodyItems(large bool) *goimap.FetchOptions {
-	return &goimap.FetchOptions{
-		UID: true, Flags: true, InternalDate: true, RFC822Size: true, ModSeq: v.condstore,
+func (v *visit) bodyItems(large bool) goimap.FetchOptions {
+	return goimap.FetchOptions{
+		Flags: true, InternalDate: true, RFC822Size: true, ModSeq: v.condstore,
 		BodySection: []*goimap.FetchItemBodySection{text(large, v.s.o.MaxBytes)},
 	}
 }
@@ -127,14 +75,10 @@ func (v *visit) sizes(set goimap.UIDSet, n int) (small, large uidRanges, top uin
 	tooLarge := map[uint32]bool{}
 	most := v.most(n)
 	v.session.beginFor(n)
-	err = v.session.fetch(set, &goimap.FetchOptions{UID: true, RFC822Size: true}, func(m *imapclient.FetchMessageData) error {
-		got, err := v.read(m, false)
-		if err != nil {
-			return err
-		}
+	err = v.fetch(set, goimap.FetchOptions{RFC822Size: true}, nil, func(got fetched) error {
 		uids = append(uids, got.uid)
-		if err := v.plausible(got.uid, len(uids), most); err != nil {
-			return err
+		if len(uids) > most || got.uid == ^uint32(0) {
+			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, got.uid, len(uids), most)
 		}
 		tooLarge[got.uid] = got.size > v.s.o.MaxBytes
 		return nil
@@ -143,7 +87,7 @@ func (v *visit) sizes(set goimap.UIDSet, n int) (small, large uidRanges, top uin
 		return nil, nil, 0, err
 	}
 	slices.Sort(uids)
-	for _, uid := range slices.Compact(uids) {
+	for _, uid := range uids {
 		top = uid
 		switch _, _, known := v.mailbox.known(uid); {
 		case known:
@@ -276,18 +220,11 @@ func weightOf(ctx context.Context, err error) int {
 // textless reports the one message of set, whose text cannot be fetched, so that it is
 // decided from what is known of it: that it is there, and its flags. It returns an error as
 // long as connections break over these as well, until the message is to blame for that, too.
-func (v *visit) textless(ctx context.Context, set goimap.UIDSet, _ int) (top uint32, err error) {
+func (v *visit) textless(ctx context.Context, _ goimap.UIDSet, _ int) (top uint32, err error) {
 	b := v.mailbox
 	got, there := fetched{uid: b.suspect}, b.blame >= 2*maxBlame
 	if !there {
-		v.session.beginFor(1)
-		err = v.session.fetch(set, &goimap.FetchOptions{UID: true, Flags: true, RFC822Size: true, ModSeq: v.condstore}, func(m *imapclient.FetchMessageData) error {
-			line, err := v.read(m, false)
-			if line.uid == b.suspect {
-				got, there = line, true
-			}
-			return err
-		})
+		got, there, err = v.session.fetchOne(b.suspect, goimap.FetchOptions{Flags: true, RFC822Size: true, ModSeq: v.condstore}, nil)
 	}
 	if err != nil || !there {
 		return 0, err
@@ -322,30 +259,11 @@ func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uin
 // others may come between.
 func (v *visit) most(n int) int { return max(n, int(min(v.exists(), 1<<30))) }
 
-// plausible returns an error unless a message with this UID may come as number count of
-// most.
-func (v *visit) plausible(uid uint32, count, most int) error {
-	if count > most || uid == ^uint32(0) {
-		return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, uid, count, most)
-	}
-	return nil
-}
-
 // fetchTexts is fetchSet for messages that are all large, or none.
 func (v *visit) fetchTexts(ctx context.Context, uids uidRanges, large bool) error {
 	var bare []uint32
-	n, count := int(uids.len()), 0
-	most := v.most(n)
-	v.session.beginFor(n)
-	err := v.session.fetch(uids.set(), v.bodyItems(large), func(m *imapclient.FetchMessageData) error {
-		got, err := v.read(m, true)
-		if err != nil {
-			return err
-		}
-		count++
-		if err := v.plausible(got.uid, count, most); err != nil {
-			return err
-		}
+	v.session.beginFor(int(uids.len()))
+	err := v.fetch(uids.set(), v.bodyItems(large), v.readText, func(got fetched) error {
 		if _, _, known := v.mailbox.known(got.uid); known {
 			return v.changed(ctx, got)
 		}
@@ -361,42 +279,29 @@ func (v *visit) fetchTexts(ctx context.Context, uids uidRanges, large bool) erro
 		return err
 	}
 	for _, uid := range bare {
-		if err := v.fetchBare(ctx, uid, large); err != nil {
+		got, there, err := v.askAgain(uid, large)
+		if err == nil && there {
+			err = v.arrived(ctx, got)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetchBare reports a message whose text did not come.
-func (v *visit) fetchBare(ctx context.Context, uid uint32, large bool) error {
-	last, err := v.askAgain(uid, large)
-	if err != nil || last == nil {
-		return err
-	}
-	return v.arrived(ctx, *last)
-}
-
 // askAgain asks once more, and alone, for a message whose text did not come. A
 // server that goes on without it has lost the text, or the message: then there is
 // no text, or nothing at all.
-func (v *visit) askAgain(uid uint32, large bool) (last *fetched, err error) {
+func (v *visit) askAgain(uid uint32, large bool) (got fetched, there bool, err error) {
 	for range bareTries {
-		last = nil
-		v.session.beginFor(1)
-		err := v.session.fetch(goimap.UIDSetNum(goimap.UID(uid)), v.bodyItems(large), func(m *imapclient.FetchMessageData) error {
-			got, err := v.read(m, true)
-			last = &got
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if last == nil || last.hasRaw && last.hasFlags {
+		got, there, err = v.session.fetchOne(uid, v.bodyItems(large), v.readText)
+		if err != nil || !there || got.hasRaw && got.hasFlags {
 			break
 		}
 	}
-	return last, nil
+	got.size = max(got.size, int64(len(got.raw)))
+	return got, there, err
 }
 
 // arrived reports a message.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,12 +34,13 @@ type guard struct {
 	rest    []byte // read and not yet handed over
 	said    []byte // the buffer of rest
 
+	closed atomic.Bool // by the client library
+
 	mu     sync.Mutex
 	limit  time.Duration // longest silence; 0: none
 	until  time.Time     // end of all patience; zero: none
 	budget int64         // bytes that may still come
 	cause  error         // the first thing that went wrong
-	ended  bool          // the client library knows that nothing more comes
 	amend  func(line []byte) []byte
 }
 
@@ -125,7 +127,6 @@ func (g *guard) Read(p []byte) (int, error) {
 	if g.cause == nil {
 		g.cause = err
 	}
-	g.ended = true
 	g.raw.Close()
 	return out, err
 }
@@ -147,9 +148,9 @@ func (g *guard) amending(amend func(line []byte) []byte) {
 	g.amend = amend
 }
 
-// Write fails only when the client library knows already that the connection is lost. Else the
-// reader will report it: the library would end all commands in the writer's goroutine, while
-// the reader may still fill one in.
+// Write fails only when the client library has closed the connection. Before, its reader may
+// still fill in answers, and the library would end all commands in the writer's goroutine. So
+// it is left to the reader to find the connection lost, and why, in the time that it has.
 func (g *guard) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	amend := g.amend
@@ -159,24 +160,17 @@ func (g *guard) Write(p []byte) (int, error) {
 		out = amend(p)
 	}
 	if len(out) > 0 {
-		if _, err := g.Conn.Write(out); err != nil {
-			g.mu.Lock()
-			ended := g.ended
-			g.mu.Unlock()
-			if ended {
-				return 0, err
-			}
-			g.kill(err)
+		if _, err := g.Conn.Write(out); err != nil && g.closed.Load() {
+			return 0, err
 		}
 	}
 	return len(p), nil
 }
 
-// Close closes the connection at once.
+// Close closes the connection at once, for the client library: then it knows that nothing
+// more comes, and a command that it begins would else never end.
 func (g *guard) Close() error {
-	g.mu.Lock()
-	g.ended = true
-	g.mu.Unlock()
+	g.closed.Store(true)
 	return g.raw.Close()
 }
 

@@ -7,14 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -86,12 +85,12 @@ type headerLine struct {
 }
 
 // serveHeaders answers requests for headers until ctx is done. What it read is forgotten
-// then, and some minutes after the last request.
+// then, and every few minutes.
 func (s *Source) serveHeaders(ctx context.Context) {
 	defer s.headers.clear()
 	l := &headerLine{s: s, wait: newBackOff(s.o.BackoffMin, s.o.BackoffMax)}
 	defer l.drop()
-	linger, forget := time.NewTimer(s.o.linger), time.NewTimer(cacheFor)
+	linger, forget := time.NewTimer(s.o.linger), time.NewTicker(cacheFor)
 	defer linger.Stop()
 	defer forget.Stop()
 	for {
@@ -120,7 +119,6 @@ func (s *Source) serveHeaders(ctx context.Context) {
 			}
 			ask.done <- err
 			linger.Reset(s.o.linger)
-			forget.Reset(cacheFor)
 		}
 	}
 }
@@ -250,31 +248,11 @@ func (s *Source) fetchHeaders(sess *session, data *goimap.SelectData, places []i
 		return nil
 	}
 	sess.guard.begin(s.o.CommandTimeout, sess.patience(), commandBudget+int64(len(wanted))*(headerBytes+lineBudget))
-	return sess.fetch(set, &goimap.FetchOptions{UID: true, BodySection: []*goimap.FetchItemBodySection{{
-		Specifier: goimap.PartSpecifierHeader, HeaderFields: []string{"Subject", "From", "Message-ID"}, Peek: true,
-		Partial: &goimap.SectionPartial{Size: headerBytes},
-	}}}, func(m *imapclient.FetchMessageData) error {
-		var uid uint32
-		var raw []byte
-		for {
-			switch item := m.Next().(type) {
-			case nil:
-				if p, ok := wanted[uid]; ok && raw != nil {
-					s.headers.put(p, raw)
-				}
-				return nil
-			case imapclient.FetchItemDataUID:
-				uid = uint32(item.UID)
-			case imapclient.FetchItemDataBodySection:
-				if item.Literal == nil {
-					continue
-				}
-				var err error
-				if raw, err = io.ReadAll(io.LimitReader(item.Literal, headerBytes)); err != nil {
-					return textError{sess.fail("read a message's header", err)}
-				}
-			}
+	return sess.fetch(set, askFields(headerBytes, "Subject", "From", "Message-ID"), sess.readFields(headerBytes), func(m fetched) error {
+		if m.hasRaw {
+			s.headers.put(wanted[m.uid], m.raw)
 		}
+		return nil
 	})
 }
 
@@ -283,4 +261,50 @@ func (s *session) logout() {
 	patience := min(logoutPatience, s.o.CommandTimeout)
 	s.guard.begin(patience, patience, idleBudget)
 	_ = s.client.Logout().Wait() // the connection is closed next, whatever it said
+}
+
+// Bounds of a headerCache.
+const (
+	cacheFor   = 10 * time.Minute
+	cacheBytes = 1 << 20
+)
+
+// headerCache keeps headers in memory until it is cleared. A message never changes at its place
+// (RFC 9051, section 2.3.1.1). Safe for concurrent use.
+type headerCache struct {
+	mu   sync.Mutex
+	rows map[ingest.Place][]byte
+	size int // bytes of rows, and some for each
+}
+
+// get returns the headers that are there, and the places of those that are not.
+func (c *headerCache) get(places []ingest.Place) (found map[ingest.Place][]byte, missing []ingest.Place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found = map[ingest.Place][]byte{}
+	for _, p := range places {
+		if raw, ok := c.rows[p]; ok {
+			found[p] = raw
+		} else {
+			missing = append(missing, p)
+		}
+	}
+	return found, missing
+}
+
+// put keeps a header. When there are too many it forgets the others.
+func (c *headerCache) put(p ingest.Place, raw []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const place = 200 // bytes of a row beside its header, about
+	if c.size += len(raw) + place; c.rows == nil || c.size > cacheBytes {
+		c.rows, c.size = map[ingest.Place][]byte{}, len(raw)+place
+	}
+	c.rows[p] = raw
+}
+
+func (c *headerCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rows, c.size = nil, 0
 }

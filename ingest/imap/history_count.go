@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 )
 
 // count opens a mailbox and finds out which messages of its past there are, known
@@ -42,16 +41,9 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 	var out []piece
 	most := int(v.data.NumMessages)
 	sess.beginFor(most)
-	err = sess.fetch(goimap.UIDSet{{Start: goimap.UID(b.next), Stop: goimap.UID(b.backlog - 1)}}, &goimap.FetchOptions{
-		UID: true, Flags: true, InternalDate: true, RFC822Size: true,
-	}, func(m *imapclient.FetchMessageData) error {
-		got, err := v.read(m, false)
-		if err != nil {
-			return err
-		}
-		if got.uid < b.next || got.uid >= b.backlog {
-			return nil // a change of another message, said in between
-		}
+	err = v.fetch(goimap.UIDSet{{Start: goimap.UID(b.next), Stop: goimap.UID(b.backlog - 1)}}, goimap.FetchOptions{
+		Flags: true, InternalDate: true, RFC822Size: true,
+	}, nil, func(got fetched) error {
 		if len(out) >= v.most(most) {
 			return sess.broken("%s has more messages than the server said", b.name)
 		}
@@ -66,7 +58,7 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		return nil, err
 	}
 	slices.SortFunc(out, func(x, y piece) int { return int(int64(x.uid) - int64(y.uid)) })
-	return slices.CompactFunc(out, func(x, y piece) bool { return x.uid == y.uid }), nil
+	return out, nil
 }
 
 // fill reads the texts of the next messages of p, from the i-th on: as many as
@@ -122,24 +114,10 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 		uids[i] = m.uid
 	}
 	slices.Sort(uids)
-	var set uidRanges
-	for _, uid := range uids {
-		set = set.add(uid, uid)
-	}
 	ready := make(map[uint32]fetched, len(chunk))
-	count, most := 0, v.most(len(chunk))
 	v.session.beginFor(len(chunk))
-	err := v.session.fetch(set.set(), v.bodyItems(chunk[0].large), func(m *imapclient.FetchMessageData) error {
-		got, err := v.read(m, true)
-		if err != nil {
-			return err
-		}
-		if count++; count > most {
-			return v.session.broken("a FETCH of %d messages in %s gave more", len(chunk), v.mailbox.name)
-		}
-		if _, asked := slices.BinarySearch(uids, got.uid); asked {
-			ready[got.uid] = got
-		}
+	err := v.fetch(rangesOf(uids).set(), v.bodyItems(chunk[0].large), v.readText, func(got fetched) error {
+		ready[got.uid] = got
 		return nil
 	})
 	if err != nil {
@@ -152,14 +130,14 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 		if !there || got.hasRaw && got.hasFlags {
 			continue
 		}
-		again, err := v.askAgain(uid, chunk[0].large)
-		if err != nil {
+		again, there, err := v.askAgain(uid, chunk[0].large)
+		switch {
+		case err != nil:
 			return ready, err
-		}
-		if again == nil {
+		case there:
+			ready[uid] = again
+		default:
 			delete(ready, uid)
-		} else {
-			ready[uid] = *again
 		}
 	}
 	return ready, nil

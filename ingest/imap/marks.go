@@ -10,7 +10,6 @@ import (
 	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -364,16 +363,8 @@ func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flags []goimap.Flag,
 // It reports false when the message is gone.
 func (v *visit) reread(ctx context.Context, req ingest.MarkRequest, stored bool) (got fetched, ok bool, err error) {
 	uid := req.Place.UID
-	v.session.beginFor(1)
-	err = v.session.fetch(goimap.UIDSetNum(goimap.UID(uid)), &goimap.FetchOptions{
-		UID: true, Flags: true, ModSeq: v.condstore,
-	}, func(m *imapclient.FetchMessageData) error {
-		line, err := v.read(m, false)
-		if err == nil && line.hasFlags {
-			got, ok = line, true
-		}
-		return err
-	})
+	got, ok, err = v.session.fetchOne(uid, goimap.FetchOptions{Flags: true, ModSeq: v.condstore}, nil)
+	ok = ok && got.hasFlags
 	if err != nil || !ok {
 		return got, ok, err
 	}

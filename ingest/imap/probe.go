@@ -11,7 +11,6 @@ import (
 	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -36,7 +35,7 @@ func (e *StageError) Error() string { return e.Err.Error() }
 func (e *StageError) Unwrap() error { return e.Err }
 
 // Probe is one connection for looking around, before an account is watched. It
-// stores nothing, Try, PutOn and TakeOff apart. Its methods end within a few times
+// stores nothing, Try apart. Its methods end within a few times
 // Options.CommandTimeout; it is of no more use after an error that is not the
 // server's no. Not safe for concurrent use.
 type Probe struct {
@@ -151,7 +150,7 @@ func (o Opened) Keeps(flag string) bool {
 
 // Open opens a mailbox for the methods that follow. Servers say which flags they
 // store only where flags could be stored, so it is by EXAMINE only when readOnly
-// is set. No other method than Try, PutOn and TakeOff stores any.
+// is set. No other method than Try stores any.
 func (p *Probe) Open(mailbox string, readOnly bool) (Opened, error) {
 	s := p.s
 	s.begin()
@@ -206,12 +205,10 @@ func (p *Probe) Tally(since time.Time, limit int) (Tally, error) {
 	}
 	uses := map[string]*KeywordUse{}
 	p.s.beginFor(int(found.len()))
-	err = p.s.fetch(found.set(), &goimap.FetchOptions{UID: true, Flags: true}, func(m *imapclient.FetchMessageData) error {
-		_, flags, _, ok := lineOf(m)
-		if !ok {
-			return nil
+	err = p.s.fetch(found.set(), goimap.FetchOptions{Flags: true}, nil, func(m fetched) error {
+		if m.hasFlags {
+			t.count(m, uses)
 		}
-		t.count(flags, uses)
 		return nil
 	})
 	for _, u := range uses {
@@ -221,19 +218,18 @@ func (p *Probe) Tally(since time.Time, limit int) (Tally, error) {
 	return t, err
 }
 
-func (t *Tally) count(flags []string, uses map[string]*KeywordUse) {
+func (t *Tally) count(m fetched, uses map[string]*KeywordUse) {
 	t.Counted++
-	canonical := ingest.CanonicalFlags(flags)
-	unread := !ingest.HasFlag(canonical, `\Seen`)
+	unread := !ingest.HasFlag(m.flags, `\Seen`)
 	add := func(n *int, is bool) {
 		if is {
 			*n++
 		}
 	}
 	add(&t.Unread, unread)
-	add(&t.Answered, ingest.HasFlag(canonical, `\Answered`))
-	add(&t.Starred, ingest.HasFlag(canonical, `\Flagged`))
-	for _, f := range flags {
+	add(&t.Answered, ingest.HasFlag(m.flags, `\Answered`))
+	add(&t.Starred, ingest.HasFlag(m.flags, `\Flagged`))
+	for _, f := range m.words {
 		key := strings.ToLower(f)
 		u := uses[key]
 		switch {
@@ -273,39 +269,12 @@ func (p *Probe) search(c *goimap.SearchCriteria) (uidRanges, error) {
 	return p.s.search(c, ^uint32(0)-1, p.open.NumMessages)
 }
 
-// lineOf takes a FETCH line of flags apart; words are as the server spells them.
-func lineOf(m *imapclient.FetchMessageData) (uid uint32, words []string, modseq uint64, ok bool) {
-	for {
-		switch item := m.Next().(type) {
-		case nil:
-			return uid, words, modseq, ok
-		case imapclient.FetchItemDataUID:
-			uid = uint32(item.UID)
-		case imapclient.FetchItemDataModSeq:
-			modseq = item.ModSeq
-		case imapclient.FetchItemDataFlags:
-			ok = true
-			for _, f := range item.Flags {
-				words = append(words, string(f))
-			}
-		}
-	}
-}
-
-// flags reads the flags of one message of the open mailbox; ok is false when it
-// is not there.
-func (p *Probe) flags(uid uint32) (words []string, modseq uint64, ok bool, err error) {
-	p.s.beginFor(1)
-	err = p.s.fetch(goimap.UIDSetNum(goimap.UID(uid)), &goimap.FetchOptions{UID: true, Flags: true, ModSeq: p.cond},
-		func(m *imapclient.FetchMessageData) error {
-			if n, w, q, has := lineOf(m); n == uid && has {
-				words, modseq, ok = w, q, true
-			}
-			return nil
-		})
+// flags reads the flags of one message of the open mailbox.
+func (p *Probe) flags(uid uint32) (m fetched, there bool, err error) {
+	m, there, err = p.s.fetchOne(uid, goimap.FetchOptions{Flags: true, ModSeq: p.cond}, nil)
+	m.uid = uid
 	if err != nil {
-		return nil, 0, false, fmt.Errorf("read the flags of UID %d in %s: %w", uid, p.name, err)
+		return m, false, fmt.Errorf("read the flags of UID %d in %s: %w", uid, p.name, err)
 	}
-	slices.Sort(words)
-	return words, modseq, ok, nil
+	return m, there && m.hasFlags, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -33,12 +32,7 @@ func (p *Probe) ReadNewest(ctx context.Context, mailbox string) (at ingest.Place
 	if err != nil {
 		return at, 0, err
 	}
-	var got fetched
-	p.s.beginFor(1)
-	err = p.s.fetch(goimap.UIDSetNum(goimap.UID(uid)), v.bodyItems(len(large) > 0), func(m *imapclient.FetchMessageData) (err error) {
-		got, err = v.read(m, true)
-		return err
-	})
+	got, _, err := p.s.fetchOne(uid, v.bodyItems(len(large) > 0), v.readText)
 	switch {
 	case err != nil:
 		return at, 0, fmt.Errorf("read the text of UID %d in %s: %w", uid, mailbox, err)

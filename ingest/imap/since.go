@@ -8,7 +8,6 @@ import (
 	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 )
 
 // datesAtOnce is how many messages one FETCH asks for their dates.
@@ -37,36 +36,19 @@ func (p *Probe) since(since time.Time) (uidRanges, error) {
 			return nil, err
 		}
 	}
-	// Servers answer in order, as a rule.
 	slices.Sort(uids)
-	var found uidRanges
-	for _, uid := range slices.Compact(uids) {
-		found = found.add(uid, uid)
-	}
-	return found, nil
+	return rangesOf(uids), nil
 }
 
 // appendSince appends those messages of chunk that arrived on the day of since or later.
 // Which day that is says each date in its own zone: SINCE disregards time and zone (RFC
 // 9051, section 6.4.4).
 func (p *Probe) appendSince(uids []uint32, chunk uidRanges, since time.Time) ([]uint32, error) {
-	n := int(chunk.len())
-	p.s.beginFor(n)
-	err := p.s.fetch(chunk.set(), &goimap.FetchOptions{UID: true, InternalDate: true}, func(m *imapclient.FetchMessageData) error {
-		var uid uint32
-		var arrived time.Time
-		for item := m.Next(); item != nil; item = m.Next() {
-			switch item := item.(type) {
-			case imapclient.FetchItemDataUID:
-				uid = uint32(item.UID)
-			case imapclient.FetchItemDataInternalDate:
-				arrived = item.Time
-			}
+	p.s.beginFor(int(chunk.len()))
+	err := p.s.fetch(chunk.set(), goimap.FetchOptions{InternalDate: true}, nil, func(m fetched) error {
+		if !m.internal.IsZero() && !dayOf(m.internal).Before(dayOf(since)) {
+			uids = append(uids, m.uid)
 		}
-		if !chunk.holds(uid) || arrived.IsZero() || dayOf(arrived).Before(dayOf(since)) {
-			return nil // or news of another message
-		}
-		uids = append(uids, uid)
 		return nil
 	})
 	if err != nil {

@@ -69,7 +69,7 @@ type Source struct {
 	limit *rate.Limiter // of logins
 
 	asked   chan errand // requests to the third connection, taken while Run runs
-	headers *headerCache
+	headers headerCache
 
 	unreadable int // messages in a row that a reading of the past gave up
 
@@ -115,7 +115,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 		calm:  newBackOff(o.AuthBackoffMin, o.AuthBackoffMax),
 		login: make(chan struct{}, 1),
 		limit: newLoginLimit(o.LoginEvery),
-		asked: make(chan errand), headers: newHeaderCache(wallClock),
+		asked: make(chan errand),
 		lines: map[string]line{}, remain: map[string]int{},
 	}
 	s.idle = s.watches(inbox, ingest.RoleInbox)

@@ -62,58 +62,58 @@ func (p *Probe) Try(ctx context.Context, mailbox, keyword string) (t Trial, err 
 	if err := ValidFlag(keyword); err != nil || strings.HasPrefix(keyword, `\`) {
 		return t, fmt.Errorf("%q is not a keyword", keyword)
 	}
-	uid, words, modseq, err := p.subject(mailbox)
+	m, err := p.subject(mailbox)
 	if err != nil {
 		return t, err
 	}
-	t.Place = ingest.Place{Mailbox: mailbox, UIDValidity: p.open.UIDValidity, UID: uid}
+	t.Place = ingest.Place{Mailbox: mailbox, UIDValidity: p.open.UIDValidity, UID: m.uid}
 	defer func() {
 		// From here on the keyword may be there.
-		if failed := p.TakeOff(ctx, t.Place, keyword); failed != nil {
+		if failed := p.takeOff(ctx, t.Place, keyword); failed != nil {
 			err = errors.Join(err, &RestoreError{t.Place, keyword, failed})
 		}
 	}()
-	if t.Leftover = holds(words, keyword); t.Leftover {
+	if t.Leftover = holds(m.words, keyword); t.Leftover {
 		if err := p.clear(t.Place, keyword); err != nil {
 			return t, err
 		}
 		if _, err := p.Open(mailbox, false); err != nil {
 			return t, err
 		}
-		if _, modseq, _, err = p.flags(uid); err != nil {
+		if m, _, err = p.flags(m.uid); err != nil {
 			return t, err
 		}
 	}
-	t.Conditional = p.cond && modseq != 0
-	if t.Words, err = p.setWord(uid, keyword, modseq, t.Conditional); err != nil || t.Words != "" {
+	t.Conditional = p.cond && m.modseq != 0
+	if t.Words, err = p.setWord(m, keyword, t.Conditional); err != nil || t.Words != "" {
 		return t, err
 	}
 	if _, err = p.Open(mailbox, true); err != nil {
 		return t, err
 	}
-	words, _, there, err := p.flags(uid)
-	t.Kept = holds(words, keyword)
+	m, there, err := p.flags(m.uid)
+	t.Kept = holds(m.words, keyword)
 	if err == nil && !there {
 		t.Words = "the message disappeared meanwhile"
 	}
 	return t, err
 }
 
-// setWord sets the keyword on a message with this MODSEQ; refused says why the server
+// setWord sets the keyword on a message; refused says why the server
 // would not.
-func (p *Probe) setWord(uid uint32, keyword string, modseq uint64, conditional bool) (refused string, err error) {
+func (p *Probe) setWord(m fetched, keyword string, conditional bool) (refused string, err error) {
 	for range storeTries {
 		if !conditional {
-			modseq = 0
+			m.modseq = 0
 		}
-		late, err := p.s.store(uid, goimap.StoreFlagsAdd, []goimap.Flag{goimap.Flag(keyword)}, modseq)
+		late, err := p.s.store(m.uid, goimap.StoreFlagsAdd, []goimap.Flag{goimap.Flag(keyword)}, m.modseq)
 		if status, no := isStatus(err); no {
 			return status.Error(), nil
 		}
 		if err != nil {
 			return "", err
 		}
-		if _, modseq, _, err = p.flags(uid); err != nil || !late {
+		if m, _, err = p.flags(m.uid); err != nil || !late {
 			return "", err
 		}
 	}
@@ -121,23 +121,22 @@ func (p *Probe) setWord(uid uint32, keyword string, modseq uint64, conditional b
 }
 
 // subject opens a mailbox and returns its oldest message and its flags.
-func (p *Probe) subject(mailbox string) (uid uint32, words []string, modseq uint64, err error) {
+func (p *Probe) subject(mailbox string) (m fetched, err error) {
 	if _, err := p.Open(mailbox, false); err != nil {
-		return 0, nil, 0, err
+		return m, err
 	}
 	found, err := p.search(&goimap.SearchCriteria{SeqNum: []goimap.SeqSet{goimap.SeqSetNum(1)}})
 	if err != nil {
-		return 0, nil, 0, err
+		return m, err
 	}
 	if len(found) == 0 {
-		return 0, nil, 0, ErrEmptyMailbox
+		return m, ErrEmptyMailbox
 	}
-	uid = found[0].first
-	words, modseq, ok, err := p.flags(uid)
-	if err == nil && !ok {
-		err = fmt.Errorf("the message with UID %d in %s disappeared", uid, mailbox)
+	m, there, err := p.flags(found[0].first)
+	if err == nil && !there {
+		err = fmt.Errorf("the message with UID %d in %s disappeared", found[0].first, mailbox)
 	}
-	return uid, words, modseq, err
+	return m, err
 }
 
 // holds reports whether a flag, in any spelling, is among those of a message.
@@ -145,15 +144,11 @@ func holds(words []string, flag string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return ingest.CanonicalFlag(w) == ingest.CanonicalFlag(flag) })
 }
 
-func holdsAny(words, flags []string) bool {
-	return slices.ContainsFunc(flags, func(f string) bool { return holds(words, f) })
-}
-
-// TakeOff makes sure that these flags are off a message, over a second connection if need
+// takeOff makes sure that a keyword is off a message, over a second connection if need
 // be and also when ctx has ended. A message that is gone has none.
-func (p *Probe) TakeOff(ctx context.Context, at ingest.Place, flags ...string) error {
+func (p *Probe) takeOff(ctx context.Context, at ingest.Place, keyword string) error {
 	if ctx.Err() == nil {
-		if err := p.clear(at, flags...); err == nil {
+		if err := p.clear(at, keyword); err == nil {
 			return nil
 		}
 	}
@@ -168,38 +163,31 @@ func (p *Probe) TakeOff(ctx context.Context, at ingest.Place, flags ...string) e
 	if err := again.Login(here); err != nil {
 		return err
 	}
-	return again.clear(at, flags...)
+	return again.clear(at, keyword)
 }
 
-// ErrRenumbered says that the messages of a mailbox have other UIDs than before.
-var ErrRenumbered = errors.New("was renumbered meanwhile")
-
-// clear takes flags off the message and looks whether they are off. A message that is
+// clear takes a keyword off the message and looks whether it is off. A message that is
 // gone has none.
-func (p *Probe) clear(at ingest.Place, flags ...string) error {
+func (p *Probe) clear(at ingest.Place, keyword string) error {
 	// Opened anew, so that what is read is what the server stored.
 	if _, err := p.Open(at.Mailbox, false); err != nil {
 		return err
 	}
 	if p.open.UIDValidity != at.UIDValidity {
-		return fmt.Errorf("%s %w", at.Mailbox, ErrRenumbered)
+		return fmt.Errorf("%s was renumbered meanwhile", at.Mailbox)
 	}
-	words, _, there, err := p.flags(at.UID)
-	if err != nil || !there || !holdsAny(words, flags) {
+	m, there, err := p.flags(at.UID)
+	if err != nil || !there || !holds(m.words, keyword) {
 		return err
 	}
-	var list []goimap.Flag
-	for _, f := range flags {
-		list = append(list, goimap.Flag(f))
-	}
-	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, list, 0); err != nil {
+	if _, err := p.s.store(at.UID, goimap.StoreFlagsDel, []goimap.Flag{goimap.Flag(keyword)}, 0); err != nil {
 		return err
 	}
 	if _, err := p.Open(at.Mailbox, true); err != nil {
 		return err
 	}
-	words, _, _, err = p.flags(at.UID)
-	if err == nil && holdsAny(words, flags) {
+	m, _, err = p.flags(at.UID)
+	if err == nil && holds(m.words, keyword) {
 		err = errors.New("the server accepted the removal but did not remove it")
 	}
 	return err

@@ -3,9 +3,6 @@
 package imap
 
 import (
-	"cmp"
-	"slices"
-
 	goimap "github.com/emersion/go-imap/v2"
 )
 
@@ -24,12 +21,6 @@ func (r uidRanges) len() int64 {
 	return n
 }
 
-// holds reports whether uid is in r.
-func (r uidRanges) holds(uid uint32) bool {
-	i, _ := slices.BinarySearchFunc(r, uid, func(x uidRange, uid uint32) int { return cmp.Compare(x.last, uid) })
-	return i < len(r) && r[i].first <= uid
-}
-
 // within returns how many UIDs of r are in other, too.
 func (r uidRanges) within(other uidRanges) int64 {
 	n := int64(0)
@@ -45,6 +36,14 @@ func (r uidRanges) within(other uidRanges) int64 {
 		}
 	}
 	return n
+}
+
+// rangesOf returns ascending UIDs as ranges.
+func rangesOf(uids []uint32) (r uidRanges) {
+	for _, uid := range uids {
+		r = r.add(uid, uid)
+	}
+	return r
 }
 
 // set returns r for use in a command.

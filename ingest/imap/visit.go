@@ -10,7 +10,6 @@ import (
 	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
-	"github.com/emersion/go-imap/v2/imapclient"
 
 	"github.com/hinged/hinged/ingest"
 )
@@ -363,13 +362,7 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 	}
 	set := goimap.UIDSet{{Start: 1, Stop: goimap.UID(b.top())}}
 	v.session.beginFor(len(b.entries))
-	err = v.session.fetch(set, &goimap.FetchOptions{
-		UID: true, Flags: true, ModSeq: v.condstore, ChangedSince: since,
-	}, func(m *imapclient.FetchMessageData) error {
-		got, err := v.read(m, false)
-		if err != nil {
-			return err
-		}
+	err = v.session.fetch(set, goimap.FetchOptions{Flags: true, ModSeq: v.condstore, ChangedSince: since}, nil, func(got fetched) error {
 		top = max(top, got.modseq)
 		if !got.hasFlags {
 			return nil

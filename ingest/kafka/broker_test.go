@@ -90,10 +90,7 @@ func (b *broker) client(t testing.TB, partitions int32, change ...func(*Options)
 	for _, f := range change {
 		f(&o)
 	}
-	c, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := New(o)
 	t.Cleanup(func() { _ = c.Close() })
 	ensure(t, c, Wanted{Create: true, Partitions: partitions})
 	return c

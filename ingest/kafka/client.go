@@ -4,12 +4,10 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/zstd"
 	kafkago "github.com/segmentio/kafka-go"
 )
 
@@ -20,24 +18,16 @@ type Client struct {
 	log       *slog.Logger
 	transport *kafkago.Transport
 	client    *kafkago.Client
-	zstd      *zstd.Encoder
 	settings  settings
 	closed    atomic.Bool
 	refresh   sync.Mutex // held while what we know of the cluster is thrown away
 	refreshed int64      // when that was last done, Unix milliseconds
 }
 
-// New checks the options and returns a Client. It connects to nothing yet.
-func New(o Options) (*Client, error) {
+// New returns a Client. It connects to nothing yet.
+func New(o Options) *Client {
 	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
-	}
-	z, err := newZstd()
-	if err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
-	}
-	c := &Client{o: o, log: o.Logger, zstd: z, settings: settings{digest: digestOf(o.Settings), changed: make(chan struct{})}}
+	c := &Client{o: o, log: o.Logger, settings: settings{digest: digestOf(o.Settings), changed: make(chan struct{})}}
 	c.transport = &kafkago.Transport{
 		// TLS and SASL are done in dial, for kafka-go's two kinds of connections alike.
 		Dial:           newDialer(o).dial,
@@ -49,8 +39,10 @@ func New(o Options) (*Client, error) {
 	c.client = &kafkago.Client{
 		Addr:      kafkago.TCP(o.Brokers...),
 		Transport: c.transport,
+		// Without it a broker is told to give a request up after 500 ms.
+		Timeout: 2 * o.RequestTimeout,
 	}
-	return c, nil
+	return c
 }
 
 // Options returns what the Client works with, defaults filled in.

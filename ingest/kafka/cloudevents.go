@@ -3,6 +3,8 @@
 package kafka
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -11,8 +13,7 @@ import (
 )
 
 // Headers of CloudEvents 1.0 in the binary mode of its Kafka binding
-// (cloudevents/spec, kafka-protocol-binding, section 3.2). structured.go reads the
-// structured mode.
+// (cloudevents/spec, kafka-protocol-binding, section 3.2).
 const (
 	headerID          = "ce_id"
 	headerSource      = "ce_source"
@@ -97,4 +98,89 @@ func identity(topic, id string, partition int32, offset int64, reused int) strin
 		name += fmt.Sprintf("/%d", reused)
 	}
 	return name
+}
+
+// The media types of CloudEvents (cloudevents/spec 1.0.2, kafka-protocol-binding,
+// section 3). A content-type that begins with the first says that the value is the
+// whole event, attributes and all.
+const (
+	mediaPrefix     = "application/cloudevents"
+	mediaStructured = "application/cloudevents+json"
+	mediaBatch      = "application/cloudevents-batch"
+)
+
+// mediaType is the content-type of a record, in small letters and without
+// parameters; "" if it has none.
+func (r Record) mediaType() string {
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Key, headerContentType) {
+			media, _, _ := strings.Cut(string(h.Value), ";")
+			return strings.ToLower(strings.TrimSpace(media))
+		}
+	}
+	return ""
+}
+
+// meaning returns the ce_type of a record and the data of its event, in whichever
+// mode it was sent.
+func meaning(r Record) (typ string, data []byte, refusal *Refusal) {
+	said, refusal := kind(r)
+	if refusal != nil {
+		return "", nil, refusal
+	}
+	switch media := r.mediaType(); {
+	case !strings.HasPrefix(media, mediaPrefix):
+		return said, r.Value, nil
+	case strings.HasPrefix(media, mediaBatch):
+		return "", nil, refuse(UnknownFormat, "a batch of CloudEvents (%s); send one event in each record, since the key of the record names the account", ingest.OneLine(media))
+	case media != mediaStructured:
+		return "", nil, refuse(UnknownFormat, "CloudEvents in the format %s; send %s, or binary mode with ce_ headers", ingest.OneLine(media), mediaStructured)
+	}
+	typ, data, refusal = structured(r.Value)
+	if _, ok := r.Header(headerType); refusal == nil && ok && said != typ {
+		return "", nil, refuse(BadHeaders, "the header ce_type is %q, and the type of the event in the value is %q", ingest.OneLine(said), ingest.OneLine(typ))
+	}
+	return typ, data, refusal
+}
+
+// structured reads an event in the JSON format of CloudEvents (json-format, section
+// 3): its type, and its data as bytes. Data of a message is a string, or, for mail
+// that is not UTF-8, data_base64. Attributes that we have no use for are passed over.
+func structured(value []byte) (typ string, data []byte, refusal *Refusal) {
+	all, refusal := members(value, "the event")
+	if refusal != nil {
+		return "", nil, refusal
+	}
+	text := func(name string) (word string, is bool) {
+		raw := all[name]
+		return word, len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &word) == nil
+	}
+	if version, is := text("specversion"); all["specversion"] != nil && (!is || version != "1.0") {
+		return "", nil, refuse(BadHeaders, "specversion is %s; \"1.0\" is read", ingest.OneLine(string(all["specversion"])))
+	}
+	typ, is := text("type")
+	if !is {
+		return "", nil, refuse(UnknownType, "the event in the value has no type")
+	}
+	data, encoded := all["data"], all["data_base64"]
+	if string(data) == "null" {
+		data = nil
+	}
+	switch {
+	case data != nil && encoded != nil:
+		return "", nil, refuse(BadJSON, "the event: data and data_base64 exclude each other")
+	case encoded != nil:
+		word, is := text("data_base64")
+		if data, err := base64.StdEncoding.DecodeString(word); err == nil && is {
+			return typ, data, nil
+		}
+		return "", nil, refuse(BadValue, "data_base64 is not base64")
+	case data == nil, typ != TypeMessage && typ != TypeSent:
+		return typ, data, nil
+	}
+	mail, is := text("data")
+	if !is {
+		return "", nil, refuse(BadValue, "data of a message is its text as a string; or use data_base64")
+	}
+	return typ, []byte(mail), nil
 }

@@ -199,13 +199,10 @@ func TestLeavingDoesNotWaitForAJoinUnderWay(t *testing.T) {
 
 func TestAProblemOfTheGroupIsToldAndItsEndToo(t *testing.T) {
 	t.Parallel()
-	c, err := New(Options{
+	c := New(Options{
 		Brokers: []string{"127.0.0.1:1"}, JoinBackoff: 10 * time.Millisecond,
 		Topics: Topics{Input: "a", Decisions: "b", DeadLetters: "c", Snapshots: "d"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer c.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	var told error

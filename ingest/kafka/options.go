@@ -5,11 +5,8 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"regexp"
 	"time"
 )
 
@@ -65,7 +62,8 @@ func (t Topics) All() []string {
 	return all
 }
 
-// Options configure a Client. The zero value of a field means its default.
+// Options configure a Client. The zero value of a field means its default. The configuration,
+// from which they come, is what says what is wrong with them.
 type Options struct {
 	Brokers  []string // host:port each, at least one
 	ClientID string   // "hinged"
@@ -92,7 +90,8 @@ type Options struct {
 	// unless it was changed, and counts after compression.
 	BatchBytes int
 	// MaxWait is how long a broker may hold back the answer to a fetch when there is
-	// nothing new; 250 ms.
+	// nothing new; 250 ms. A reader that is told to stop waits for that answer: with more
+	// than 300 ms a member can miss a rebalance and be thrown out of the group.
 	MaxWait time.Duration
 
 	// RequestTimeout bounds every request; 10 s. A broker that stands still is
@@ -148,84 +147,4 @@ func (o Options) withDefaults() Options {
 		o.Dial = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
 	}
 	return o
-}
-
-// topicName is what Kafka allows in the name of a topic, up to longestTopic bytes. A
-// repetition up to 249 takes a millisecond to compile, at every start of the program.
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
-
-const longestTopic = 249
-
-// ValidTopic reports why name cannot be the name of a topic, or nil.
-func ValidTopic(name string) error {
-	if len(name) > longestTopic || !topicName.MatchString(name) || name == "." || name == ".." {
-		return fmt.Errorf("topic %q: a name is 1 to 249 letters, digits, dots, underscores and hyphens", name)
-	}
-	return nil
-}
-
-// validate lists everything that is wrong with o, defaults filled in.
-func (o Options) validate() error {
-	var errs []error
-	if len(o.Brokers) == 0 {
-		errs = append(errs, errors.New("no broker is configured"))
-	}
-	for _, b := range o.Brokers {
-		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
-			errs = append(errs, fmt.Errorf("broker %q is not host:port", b))
-		}
-	}
-	seen := map[string]bool{}
-	for _, name := range []string{o.Topics.Input, o.Topics.Decisions, o.Topics.DeadLetters, o.Topics.Snapshots} {
-		if err := ValidTopic(name); err != nil {
-			errs = append(errs, err)
-		} else if seen[name] {
-			errs = append(errs, fmt.Errorf("topic %q is named for two purposes", name))
-		}
-		seen[name] = true
-	}
-	switch o.SASL.Mechanism {
-	case NoSASL:
-	case Plain, ScramSHA256, ScramSHA512, OAuthBearer:
-		if o.SASL.Password == nil || o.SASL.Username == "" && o.SASL.Mechanism != OAuthBearer {
-			errs = append(errs, fmt.Errorf("sasl %s needs a username and a password", o.SASL.Mechanism))
-		}
-	default:
-		errs = append(errs, fmt.Errorf("sasl mechanism %q is unknown; the mechanisms are plain, scram-sha-256, scram-sha-512 and oauthbearer", o.SASL.Mechanism))
-	}
-	if _, ok := codecs[o.Compression]; !ok {
-		errs = append(errs, fmt.Errorf("compression %q is unknown; it can be none, gzip, snappy, lz4 or zstd", o.Compression))
-	}
-	for _, n := range []struct {
-		name string
-		n    int
-	}{{"largest record", o.MaxRecord}, {"fetch size", o.FetchBytes}, {"batch size", o.BatchBytes}} {
-		if n.n < 1024 || n.n > 1<<30 {
-			errs = append(errs, fmt.Errorf("%s is %d bytes; it must be 1024 to %d", n.name, n.n, 1<<30))
-		}
-	}
-	for _, d := range []struct {
-		name string
-		d    time.Duration
-	}{
-		{"fetch wait", o.MaxWait}, {"request timeout", o.RequestTimeout}, {"metadata age", o.MetadataAge},
-		{"session timeout", o.SessionTimeout}, {"heartbeat interval", o.HeartbeatInterval},
-		{"rebalance timeout", o.RebalanceTimeout}, {"join backoff", o.JoinBackoff},
-	} {
-		if d.d < time.Millisecond {
-			errs = append(errs, fmt.Errorf("%s is %v; it must be at least 1ms", d.name, d.d))
-		}
-	}
-	if o.MaxWait > 300*time.Millisecond {
-		// A reader that is told to stop waits for the answer under way: with more
-		// than this a member can miss a rebalance and be thrown out of the group.
-		errs = append(errs, fmt.Errorf("fetch wait is %v; it must be at most 300ms", o.MaxWait))
-	}
-	if o.RequestTimeout < 2*o.MaxWait {
-		errs = append(errs, fmt.Errorf("request timeout %v is below twice the fetch wait %v", o.RequestTimeout, o.MaxWait))
-	}
-	if o.HeartbeatInterval > o.SessionTimeout/3 {
-		errs = append(errs, fmt.Errorf("heartbeat interval %v is above a third of the session timeout %v", o.HeartbeatInterval, o.SessionTimeout))
-	}
-	return errors.Join(errs...)
 }

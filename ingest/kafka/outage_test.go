@@ -147,10 +147,7 @@ func TestANewLeaderIsFound(t *testing.T) {
 	b := newBroker(k.Addrs(), k)
 	o := b.options()
 	o.RequestTimeout = 2 * time.Second
-	c, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := New(o)
 	defer c.Close()
 	ensure(t, c, Wanted{Create: true, Partitions: 1, Replication: 2})
 	f := b.foreign(t)

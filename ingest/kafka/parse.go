@@ -3,6 +3,7 @@
 package kafka
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 	"unicode"
@@ -10,15 +11,6 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 )
-
-// Event is what a record of the input topic says. The concrete types are
-// Message, Feedback, Unlearn, Forget and Rules.
-type Event interface {
-	// Type is the ce_type.
-	Type() string
-	// encode returns the value of the record and its content type.
-	encode() (value []byte, content string)
-}
 
 // AccountPrefix stands before the key of a record to make the name of its
 // account, so that no record can ever touch an account of another source.
@@ -118,7 +110,17 @@ func tooLarge(d Dropped) *Refusal {
 // name without AccountPrefix, id makes it unique for its source (CloudEvents,
 // section 3.1), at is its timestamp. Parse is the inverse.
 func Encode(e Event, key, id, source string, at time.Time) Record {
-	value, content := e.encode()
+	var value []byte
+	content := contentMessage
+	if m, ok := e.(Message); ok {
+		value = m.Raw
+	} else {
+		var err error
+		if value, err = json.Marshal(e); err != nil {
+			panic("kafka: an event cannot be encoded: " + err.Error())
+		}
+		content = contentJSON
+	}
 	return Record{
 		Partition: ByKey,
 		Time:      at,
@@ -126,4 +128,50 @@ func Encode(e Event, key, id, source string, at time.Time) Record {
 		Value:     value,
 		Headers:   envelope(id, source, e.Type(), content, at),
 	}
+}
+
+// Reason is why a record was refused: a stable word, for x-hinged-reason and for
+// counting.
+type Reason string
+
+// The reasons that Parse gives.
+const (
+	NoKey          Reason = "no-key"          // the record has no key, so no account
+	BadKey         Reason = "bad-key"         // the key cannot be the name of an account
+	WrongPartition Reason = "wrong-partition" // the key belongs in another partition
+	TooLarge       Reason = "too-large"       // above Options.MaxRecord after decompression, or with too many headers
+	Empty          Reason = "empty"           // no value, or one of no bytes
+	BadHeaders     Reason = "bad-headers"     // headers of CloudEvents that contradict each other
+	UnknownType    Reason = "unknown-type"    // a ce_type that we do not know
+	UnknownFormat  Reason = "unknown-format"  // an event in a format of CloudEvents that is not read
+	BadJSON        Reason = "bad-json"        // not JSON, or fields missing, unknown or repeated
+	BadValue       Reason = "bad-value"       // a field holds what it cannot
+)
+
+// The reasons that only one who knows the account can give.
+const (
+	UnknownAccount Reason = "unknown-account"
+	UnknownMessage Reason = "unknown-message"
+	Expired        Reason = "expired"  // feedback whose message never came
+	Conflict       Reason = "conflict" // it contradicts what the account holds
+)
+
+// Reasons returns all of them.
+func Reasons() []Reason {
+	return []Reason{
+		NoKey, BadKey, WrongPartition, TooLarge, Empty, BadHeaders, UnknownType, UnknownFormat, BadJSON, BadValue,
+		UnknownAccount, UnknownMessage, Expired, Conflict,
+	}
+}
+
+// Refusal says why a record is not acted upon. It goes to the dead letters.
+type Refusal struct {
+	Reason Reason
+	Detail string // for people: one line, nothing of a message's text
+}
+
+func (r *Refusal) Error() string { return string(r.Reason) + ": " + r.Detail }
+
+func refuse(reason Reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }

@@ -3,23 +3,13 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
-	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
-	produceapi "github.com/segmentio/kafka-go/protocol/produce"
-	"github.com/segmentio/kafka-go/protocol/rawproduce"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/hinged/hinged/ingest"
 )
 
 // produceParallel is to how many partitions one call of Produce writes at once.
@@ -153,41 +143,21 @@ func (p *producing) send(ctx context.Context, partition int32, places []int) (in
 		return 0, err
 	}
 	defer cancel()
-	batch, err := p.c.encodeBatch(p.records, places, p.codec(), time.Now())
-	if err != nil {
-		return 0, err
+	batch := make([]kafkago.Record, len(places))
+	for i, at := range places {
+		batch[i] = p.records[at].encode()
 	}
-	// Not Client.RawProduce: it tells a broker to give up after 500 ms where the context
-	// has no deadline of its own.
-	m, err := p.c.transport.RoundTrip(ctx, p.c.client.Addr, &rawproduce.Request{
-		Acks:    int16(kafkago.RequireAll),
-		Timeout: int32(p.c.o.RequestTimeout.Milliseconds()),
-		Topics: []rawproduce.RequestTopic{{
-			Topic: p.topic,
-			Partitions: []rawproduce.RequestPartition{{
-				Partition: partition,
-				// A raw record set has its length in front.
-				RecordSet: protocol.RawRecordSet{Reader: io.MultiReader(
-					bytes.NewReader(binary.BigEndian.AppendUint32(nil, uint32(len(batch)))), bytes.NewReader(batch),
-				)},
-			}},
-		}},
+	res, err := p.c.client.Produce(ctx, &kafkago.ProduceRequest{
+		Topic: p.topic, Partition: int(partition), RequiredAcks: kafkago.RequireAll,
+		Compression: p.codec(), Records: kafkago.NewRecordReader(batch...),
 	})
+	if err == nil {
+		err = res.Error
+	}
 	if err != nil {
 		return 0, err
 	}
-	res := m.(*produceapi.Response)
-	if len(res.Topics) != 1 || len(res.Topics[0].Partitions) != 1 {
-		return 0, errors.New("the answer does not name the partition")
-	}
-	answer := res.Topics[0].Partitions[0]
-	if answer.ErrorCode != 0 {
-		if answer.ErrorMessage != "" {
-			return 0, fmt.Errorf("%w (%s)", kafkago.Error(answer.ErrorCode), ingest.OneLine(answer.ErrorMessage))
-		}
-		return 0, kafkago.Error(answer.ErrorCode)
-	}
-	return answer.BaseOffset, nil
+	return res.BaseOffset, nil
 }
 
 // result says what became of the records.

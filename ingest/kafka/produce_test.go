@@ -69,12 +69,9 @@ func TestAPartitionThatIsNotThereIsRefusedBeforeAnythingIsWritten(t *testing.T) 
 func TestTopicsAreMadeAsTheyMustBeOrItIsSaidWhatToDo(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
-		c, err := New(b.options())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := New(b.options())
 		defer c.Close()
-		_, _, err = c.EnsureTopics(t.Context(), Wanted{Partitions: 3, Replication: 1})
+		_, _, err := c.EnsureTopics(t.Context(), Wanted{Partitions: 3, Replication: 1})
 		if !errors.Is(err, ErrNoTopic) || strings.Count(fmt.Sprint(err), "kafka-topics.sh") != 4 ||
 			!strings.Contains(err.Error(), "--topic "+b.topics.Snapshots+" --partitions 3 --replication-factor 1 --config cleanup.policy=compact") {
 			t.Errorf("without topics got %v", err)
@@ -89,10 +86,7 @@ func TestTopicsAreMadeAsTheyMustBeOrItIsSaidWhatToDo(t *testing.T) {
 		// Another client, whose snapshots are our decisions and whose input our snapshots.
 		o := b.options()
 		o.Topics.Snapshots, o.Topics.Decisions, o.Topics.Input = b.topics.Decisions, b.topics.Input, b.topics.Snapshots
-		wrong, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wrong := New(o)
 		defer wrong.Close()
 		if _, _, err = wrong.EnsureTopics(t.Context(), Wanted{}); !errors.Is(err, ErrUnfit) || strings.Count(fmt.Sprint(err), "kafka-configs.sh") != 2 {
 			t.Errorf("with the wrong policies got %v", err)
@@ -101,10 +95,7 @@ func TestTopicsAreMadeAsTheyMustBeOrItIsSaidWhatToDo(t *testing.T) {
 		_ = other.client(t, 2)
 		o = b.options()
 		o.Topics.Snapshots = other.topics.Snapshots
-		uneven, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		uneven := New(o)
 		defer uneven.Close()
 		if _, _, err = uneven.EnsureTopics(t.Context(), Wanted{}); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "2 partitions") {
 			t.Errorf("with too few partitions for snapshots got %v", err)

@@ -66,6 +66,21 @@ func (r Record) Header(name string) (value []byte, ok bool) {
 	return nil, false
 }
 
+// encode returns the record for the client library. There, too, nil is not the same as empty.
+func (r *Record) encode() kafkago.Record {
+	out := kafkago.Record{Time: r.Time}
+	if r.Key != nil {
+		out.Key = kafkago.NewBytes(r.Key)
+	}
+	if r.Value != nil {
+		out.Value = kafkago.NewBytes(r.Value)
+	}
+	for _, h := range r.Headers {
+		out.Headers = append(out.Headers, kafkago.Header(h))
+	}
+	return out
+}
+
 // size estimates how many bytes the record takes in a batch.
 func (r Record) size() int {
 	n := 32 + len(r.Key) + len(r.Value)

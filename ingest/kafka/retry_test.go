@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"testing"
-	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -54,29 +52,5 @@ func TestWhatIsWorthAnotherAttempt(t *testing.T) {
 	}
 	if Retryable(nil) {
 		t.Error("no error is worth another attempt")
-	}
-}
-
-func TestOptionsSayAllThatIsWrong(t *testing.T) {
-	t.Parallel()
-	_, err := New(Options{
-		Brokers: []string{"localhost"}, Topics: Topics{Input: "a b", Decisions: "d", DeadLetters: "d"},
-		SASL: SASL{Mechanism: "kerberos"}, Compression: "zip", MaxRecord: 1, MaxWait: time.Second, HeartbeatInterval: time.Minute,
-	})
-	for _, want := range []string{
-		`broker "localhost" is not host:port`, `topic "a b"`, `topic ""`, `topic "d" is named for two purposes`, `sasl mechanism "kerberos" is unknown`,
-		`compression "zip" is unknown`, "largest record is 1 bytes", "fetch wait is 1s", "heartbeat interval 1m0s is above a third of the session timeout 10s",
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v\nwithout %q", err, want)
-		}
-	}
-	good := Options{Brokers: []string{"[::1]:9092"}, Topics: Topics{Input: "a", Decisions: "b", DeadLetters: "c", Snapshots: "d"}}
-	if c, err := New(good); err != nil || c.Options().Compression != Gzip {
-		t.Errorf("the defaults gave %v", err)
-	}
-	good.SASL = SASL{Mechanism: Plain, Username: "u"}
-	if _, err := New(good); err == nil {
-		t.Error("a login without a password was taken")
 	}
 }

@@ -145,10 +145,7 @@ func TestAWrongLoginIsSaidAndNothingOfItIsShown(t *testing.T) {
 			b := newBroker(way.addrs, k)
 			o := b.options()
 			o.TLS, o.SASL = way.tls, way.sasl
-			c, err := New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := New(o)
 			defer c.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

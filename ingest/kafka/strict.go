@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,78 +16,79 @@ import (
 	"github.com/hinged/hinged/ingest"
 )
 
-// fields are those of one JSON object.
-type fields struct {
-	what string
-	raw  map[string]json.RawMessage
+// strict reads one JSON object into v, which points to a struct. The object must have v's
+// fields, but for those that may be omitted, and no others. encoding/json alone takes "LABEL"
+// for label, the last of two, null for nothing, and what is not UTF-8.
+func strict(value []byte, what string, v any) *Refusal {
+	all, refusal := members(value, what)
+	if refusal != nil {
+		return refusal
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		if f.Anonymous {
+			continue
+		}
+		name, optional, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+		if _, there := all[name]; !there && optional == "" {
+			return refuse(BadJSON, "%s needs %s", what, name)
+		}
+	}
+	for name, raw := range all {
+		switch {
+		case !slices.Contains(names, name):
+			return refuse(BadJSON, "%s: field %q is not known; the fields are %s", what, ingest.OneLine(name), strings.Join(names, ", "))
+		case string(raw) == "null":
+			return refuse(BadJSON, "%s: %s is null", what, name)
+		}
+	}
+	err := json.Unmarshal(value, v)
+	var wrong *json.UnmarshalTypeError
+	var moment *time.ParseError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refusal):
+		return refusal
+	case errors.As(err, &moment):
+		return refuse(BadValue, "%s: %q is no time; one is like 2026-01-31T08:00:00Z (RFC 3339)", what, ingest.OneLine(moment.Value))
+	case errors.As(err, &wrong):
+		return refuse(BadJSON, "%s: %s can't be a %s", what, wrong.Field, wrong.Value)
+	}
+	return refuse(BadJSON, "%s: %s", what, ingest.OneLine(err.Error()))
 }
 
-// object reads one JSON object that may have the fields named, each once and in
-// that spelling, and nothing behind it. encoding/json alone takes "LABEL" for
-// label, the last of two, and what is not UTF-8.
-func object(value []byte, what string, names ...string) (fields, *Refusal) {
-	f := fields{what: what, raw: map[string]json.RawMessage{}}
+// members reads one JSON object, with each member once and nothing behind it.
+func members(value []byte, what string) (map[string]json.RawMessage, *Refusal) {
 	if !utf8.Valid(value) {
-		return f, refuse(BadJSON, "%s: it is not UTF-8", what)
+		return nil, refuse(BadJSON, "%s: it is not UTF-8", what)
 	}
 	d := json.NewDecoder(bytes.NewReader(value))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return f, refuse(BadJSON, "%s: it is not a JSON object", what)
+		return nil, refuse(BadJSON, "%s: it is not a JSON object", what)
 	}
+	all := map[string]json.RawMessage{}
 	for d.More() {
 		t, err := d.Token()
 		name, ok := t.(string)
 		if err != nil || !ok {
-			return f, refuse(BadJSON, "%s: it is not JSON", what)
+			return nil, refuse(BadJSON, "%s: it is not JSON", what)
 		}
-		if !slices.Contains(names, name) {
-			return f, refuse(BadJSON, "%s: field %q is not known; the fields are %s", what, ingest.OneLine(name), strings.Join(names, ", "))
-		}
-		if _, twice := f.raw[name]; twice {
-			return f, refuse(BadJSON, "%s: field %s is there twice", what, name)
+		if _, twice := all[name]; twice {
+			return nil, refuse(BadJSON, "%s: %q is there twice", what, ingest.OneLine(name))
 		}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return f, refuse(BadJSON, "%s: the value of %s is not JSON", what, name)
+			return nil, refuse(BadJSON, "%s: the value of %q is not JSON", what, ingest.OneLine(name))
 		}
-		f.raw[name] = raw
+		all[name] = raw
 	}
 	if _, err := d.Token(); err != nil {
-		return f, refuse(BadJSON, "%s: the object does not end", what)
+		return nil, refuse(BadJSON, "%s: the object does not end", what)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return f, refuse(BadJSON, "%s: something follows the object", what)
+		return nil, refuse(BadJSON, "%s: something follows the object", what)
 	}
-	return f, nil
-}
-
-func (f fields) has(name string) bool {
-	_, ok := f.raw[name]
-	return ok
-}
-
-// text reads a field that must be there and be a string.
-func (f fields) text(name string) (string, *Refusal) {
-	raw, ok := f.raw[name]
-	if !ok {
-		return "", refuse(BadJSON, "%s needs %s", f.what, name)
-	}
-	var s string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
-		return "", refuse(BadJSON, "%s: %s is not a string", f.what, name)
-	}
-	return s, nil
-}
-
-// time reads a moment (RFC 3339).
-func (f fields) time(name string) (time.Time, *Refusal) {
-	word, refusal := f.text(name)
-	if refusal != nil {
-		return time.Time{}, refusal
-	}
-	t, err := time.Parse(time.RFC3339, word)
-	if err != nil {
-		return time.Time{}, refuse(BadValue, "%s is %q; a time is like 2026-01-31T08:00:00Z (RFC 3339)", name, ingest.OneLine(word))
-	}
-	return t.UTC(), nil
+	return all, nil
 }

@@ -42,10 +42,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	client, err := kafka.New(kafka.Options{Brokers: cluster.ListenAddrs(), Group: "g", Topics: topics})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := kafka.New(kafka.Options{Brokers: cluster.ListenAddrs(), Group: "g", Topics: topics})
 	dir := t.TempDir()
 	o := filter.DefaultOptions()
 	o.Shadow = filter.ShadowOff
@@ -125,8 +122,8 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	t.Parallel()
 	w, stop := startStream(t)
 	w.put(t, streamMail(1), streamMail(2), streamMail(3),
-		kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"},
-		kafka.Feedback{Message: kafka.Ref{MessageID: "2@example.net"}, Important: false, Source: "explicit"})
+		kafka.Feedback{Ref: kafka.Ref{Message: "1@example.net"}, Label: true, Source: "explicit"},
+		kafka.Feedback{Ref: kafka.Ref{Message: "2@example.net"}, Label: false, Source: "explicit"})
 	s := w.done(t, 5)
 	if len(s.Accounts) != 1 || s.Accounts[0].Account != streamedAccount || s.Accounts[0].Messages != 3 || s.Accounts[0].Important != 1 || len(s.Accounts[0].Warnings) != 0 {
 		t.Errorf("got accounts %+v", s.Accounts)
@@ -229,7 +226,7 @@ func TestALessonForAnAccountOfTheStreamGoesThroughTheTopic(t *testing.T) {
 func TestUndoingAndForgettingInTheStreamGoThroughTheTopic(t *testing.T) {
 	t.Parallel()
 	w, _ := startStream(t)
-	w.put(t, streamMail(1), streamMail(2), kafka.Feedback{Message: kafka.Ref{MessageID: "1@example.net"}, Important: true, Source: "explicit"})
+	w.put(t, streamMail(1), streamMail(2), kafka.Feedback{Ref: kafka.Ref{Message: "1@example.net"}, Label: true, Source: "explicit"})
 	w.done(t, 3)
 	before := time.Now().Add(-time.Hour)
 	dry, err := do(t.Context(), w.At, desk.Unlearn, streamedAccount, desk.UnlearnRequest{To: before, DryRun: true})
@@ -260,10 +257,7 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 	t.Parallel()
 	w, _ := startStream(t)
 	next := w.options
-	other, err := kafka.New(w.client.Options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := kafka.New(w.client.Options())
 	t.Cleanup(func() { other.Close() })
 	for n := range 4 {
 		w.put(t, streamMail(3*n), streamMail(3*n+1), streamMail(3*n+2))
@@ -281,7 +275,7 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 			t.Fatalf("settings that can't be: %+v, %v", got, err)
 		}
 		// One more, whose record is certainly after them.
-		w.put(t, kafka.Feedback{Message: kafka.Ref{MessageID: fmt.Sprintf("%d@example.net", 3*n)}, Important: true, Source: "explicit"})
+		w.put(t, kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(fmt.Sprintf("%d@example.net", 3*n))}, Label: true, Source: "explicit"})
 		s := w.done(t, uint64(4*(n+1)))
 		if a := s.Accounts[0]; a.Threshold != float64(10+n) || a.Messages != uint64(3*(n+1)) || a.Important != uint64(n+1) {
 			t.Errorf("after reload %d: %+v", n, a)

@@ -38,10 +38,7 @@ const partitions = 3
 
 func newWorld(t *testing.T, addrs []string) *world {
 	t.Helper()
-	c, err := kafka.New(kafka.Options{Brokers: addrs, RequestTimeout: time.Minute, MetadataAge: 10 * time.Second, MaxWait: 50 * time.Millisecond, Topics: kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := kafka.New(kafka.Options{Brokers: addrs, RequestTimeout: time.Minute, MetadataAge: 10 * time.Second, MaxWait: 50 * time.Millisecond, Topics: kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}})
 	t.Cleanup(func() { _ = c.Close() })
 	if _, _, err := c.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: partitions}); err != nil {
 		t.Fatal(err)

@@ -146,7 +146,7 @@ func forget(ctx context.Context, h Host, account string, q ForgetRequest) (out F
 	}, func() kafka.Event {
 		switch {
 		case q.Message != "":
-			return kafka.Forget{Message: &kafka.Ref{Key: e.Key}}
+			return kafka.Forget{Ref: kafka.Ref{Key: kafka.Key(e.Key)}}
 		case q.Sender != "":
 			return kafka.Forget{Sender: out.Sender}
 		}

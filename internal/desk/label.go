@@ -156,7 +156,7 @@ func sendLabels(ctx context.Context, a Account, to Sender, label model.Label, al
 				l.Why = ownMail
 			default:
 				l.Result = LessonSent
-				events = append(events, kafka.Feedback{Message: kafka.Ref{Key: k}, Important: label == model.Important, Source: "explicit"})
+				events = append(events, kafka.Feedback{Ref: kafka.Ref{Key: kafka.Key(k)}, Label: label == model.Important, Source: "explicit"})
 			}
 			out.count(l)
 		}

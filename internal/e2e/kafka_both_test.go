@@ -35,7 +35,7 @@ func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 			m := mail.Next()
 			records = append(records,
 				kafka.Encode(kafka.Message{Raw: m.Raw}, mail.Owner, fmt.Sprint("m", i), "test", m.Date),
-				kafka.Encode(kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}, mail.Owner, fmt.Sprint("f", i), "test", m.Date))
+				kafka.Encode(kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(m.MessageID)}, Label: kafka.Label(m.Important), Source: "explicit"}, mail.Owner, fmt.Sprint("f", i), "test", m.Date))
 		}
 		in.produce(records)
 	}

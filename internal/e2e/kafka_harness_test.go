@@ -46,10 +46,7 @@ func newTopic(t testing.TB, broker *testkit.Kafka, name string, partitions int32
 // clientOf returns a client that knows these topics.
 func clientOf(t testing.TB, broker *testkit.Kafka, topics kafka.Topics) *kafka.Client {
 	t.Helper()
-	c, err := kafka.New(kafka.Options{Brokers: broker.Addrs(), Topics: topics, RequestTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := kafka.New(kafka.Options{Brokers: broker.Addrs(), Topics: topics, RequestTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	return c
 }

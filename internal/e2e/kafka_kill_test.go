@@ -47,7 +47,7 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 		o.n++
 		id := strconv.Itoa(o.n)
 		mail := kafka.Encode(kafka.Message{Raw: m.Raw}, o.keys[i], "m"+id, "test", m.Date)
-		say := kafka.Encode(kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"},
+		say := kafka.Encode(kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(m.MessageID)}, Label: kafka.Label(m.Important), Source: "explicit"},
 			o.keys[i], "f"+id, "test", m.Date.Add(time.Minute))
 		switch o.rand.IntN(10) {
 		case 0, 1, 2, 3:
@@ -61,8 +61,8 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 			var none kafka.Ref
 			b, _ := hex.DecodeString(fmt.Sprintf("%032x", o.n))
 			copy(none.Key[:], b)
-			records = append(records, kafka.Encode(kafka.Feedback{Message: none, Source: "explicit"}, o.keys[i], "n"+id, "test", m.Date))
-			bad := kafka.Encode(kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Source: "explicit"}, o.keys[i], "b"+id, "test", m.Date)
+			records = append(records, kafka.Encode(kafka.Feedback{Ref: none, Source: "explicit"}, o.keys[i], "n"+id, "test", m.Date))
+			bad := kafka.Encode(kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(m.MessageID)}, Source: "explicit"}, o.keys[i], "b"+id, "test", m.Date)
 			bad.Value = []byte(`{"message": "` + m.MessageID + `", "label": "splendid"}`)
 			records = append(records, bad)
 		}

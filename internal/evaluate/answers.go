@@ -146,15 +146,10 @@ func (t topics) note(m *featurize.Message, number int) {
 	}
 }
 
-// answers finds what the owner answered, and counts the messages of s. It reads them once
-// more where they were not in order of date.
-func (p *Play) answers(ctx context.Context, s *stream, o featurize.Options) (found answers, total int, err error) {
-	own := 0
-	for same := false; !same && err == nil; {
-		if found, own, total, err = findAnswers(ctx, s, o, heard(p.Heard), p.workers()); err == nil {
-			same, err = s.rewind()
-		}
-	}
+// answers finds what the owner answered, and counts the messages of s.
+func (p *Play) answers(ctx context.Context, s *stream, o featurize.Options) (answers, int, error) {
+	found, own, total, err := findAnswers(ctx, s, o, heard(p.Heard), p.workers())
+	s.rewind()
 	if err == nil && own == 0 {
 		err = stranger(s, o)
 	}

@@ -54,7 +54,7 @@ func (r *Result) oneSided(labels string) error {
 func stranger(s *stream, o featurize.Options) error {
 	reader, err := featurize.New(o)
 	count := map[string]int{}
-	if _, rewound := s.rewind(); err == nil && rewound == nil {
+	if s.rewind(); err == nil {
 		err = s.each(func(m mail) error {
 			for _, from := range reader.ReadHeader(m.Raw).From {
 				count[from]++

@@ -19,8 +19,7 @@ type mail struct {
 }
 
 // stream is archives in order of date. A message without a date counts as of the one
-// before it. At the first reading an archive of one file is taken to be in order; rewind
-// tells.
+// before it.
 type stream struct {
 	reader  *archive.Reader
 	sources []source
@@ -38,7 +37,7 @@ func openStream(sources []source, maxBytes int) (*stream, error) {
 	for i, src := range sources {
 		paths[i] = src.path
 	}
-	r, err := archive.Open(paths, archive.Options{MaxBytes: maxBytes, Order: archive.ByDateLater})
+	r, err := archive.Open(paths, archive.Options{MaxBytes: maxBytes, Order: archive.ByDate})
 	return &stream{r, sources}, err
 }
 
@@ -62,9 +61,8 @@ func (s *stream) each(fn func(mail) error) error {
 	}
 }
 
-// rewind goes back to the first message. It reports whether the messages come in the same
-// order as before: if not, the archive was not in order of date, and now is.
-func (s *stream) rewind() (same bool, err error) { return s.reader.Rewind() }
+// rewind goes back to the first message.
+func (s *stream) rewind() { s.reader.Rewind() }
 
 // progress says how much of the archives was read.
 func (s *stream) progress() (done, total int64) { return s.reader.Progress() }

@@ -250,9 +250,7 @@ type read struct {
 func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 	o := j.filter.Options().Featurize
 	o.Names = false // nobody asks for an explanation
-	if _, err := s.rewind(); err != nil {
-		return err
-	}
+	s.rewind()
 	workers := p.workers()
 	reader, err := pipeline.NewPool(workers).Reader(o)
 	if err != nil {

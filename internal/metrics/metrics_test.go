@@ -323,7 +323,7 @@ func TestThePageListsEveryMetric(t *testing.T) {
 
 // Reasons must be all that there are, or some dead letters would not be counted.
 func TestEveryReasonOfADeadLetterIsCounted(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "../../ingest/kafka/refusal.go", nil, 0)
+	f, err := parser.ParseFile(token.NewFileSet(), "../../ingest/kafka/parse.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,13 +44,10 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(c.Close)
 	w := &world{t: t, broker: c.ListenAddrs()[0], mail: testkit.NewMail(1), every: 1 << 30}
-	w.client, err = kafka.New(kafka.Options{
+	w.client = kafka.New(kafka.Options{
 		Brokers: []string{w.broker}, MetadataAge: 10 * time.Second, MaxWait: 50 * time.Millisecond, JoinBackoff: 100 * time.Millisecond,
 		Topics: topics,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { _ = w.client.Close() })
 	return w
 }
@@ -70,7 +67,7 @@ func (w *world) send(n int) {
 		key := fmt.Sprintf("owner%d@example.org", w.sent%5)
 		all = append(all, kafka.Encode(kafka.Message{Raw: m.Raw}, key, fmt.Sprint(w.sent), "test", m.Date))
 		if w.sent%3 == 0 {
-			f := kafka.Feedback{Message: kafka.Ref{MessageID: m.MessageID}, Important: m.Important, Source: "explicit"}
+			f := kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(m.MessageID)}, Label: kafka.Label(m.Important), Source: "explicit"}
 			all = append(all, kafka.Encode(f, key, fmt.Sprint(w.sent, "f"), "test", m.Date.Add(time.Minute)))
 		}
 		if w.sent%20 == 0 {

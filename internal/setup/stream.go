@@ -53,11 +53,7 @@ func (c *Checker) stream(ctx context.Context, k *config.Kafka) {
 	if !c.brokers(ctx, k) {
 		return
 	}
-	client, err := kafka.New(o)
-	if err != nil {
-		c.add(Fail, streamName, "connect", "correct the section [kafka]", "%v", err)
-		return
-	}
+	client := kafka.New(o)
 	defer client.Close()
 	if !c.greet(ctx, k, client) {
 		return

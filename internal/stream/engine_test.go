@@ -333,7 +333,7 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 		c.put(testTopics.Input, kafka.Encode(e, "a", fmt.Sprint(n), "test", epoch.Add(time.Duration(n)*time.Minute)))
 	}
 	say := func(n, message int, important bool) {
-		put(n, kafka.Feedback{Message: kafka.Ref{MessageID: fmt.Sprintf("%d@x", message)}, Important: important, Source: "explicit"})
+		put(n, kafka.Feedback{Ref: kafka.Ref{Message: kafka.MessageID(fmt.Sprintf("%d@x", message))}, Label: kafka.Label(important), Source: "explicit"})
 	}
 	put(0, kafka.Unlearn{Since: epoch}) // of an account that nobody has heard of
 	for n := 1; n <= 4; n++ {
@@ -342,9 +342,9 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	say(5, 1, true)
 	say(6, 2, false)
 	put(7, kafka.Unlearn{Since: epoch.Add(6 * time.Minute)})
-	put(8, kafka.Forget{Message: &kafka.Ref{MessageID: "4@x"}})
-	put(9, kafka.Forget{Message: &kafka.Ref{MessageID: "40@x"}}) // unknown
-	put(10, kafka.Forget{Sender: "a@example.org"})               // the owner
+	put(8, kafka.Forget{Ref: kafka.Ref{Message: "4@x"}})
+	put(9, kafka.Forget{Ref: kafka.Ref{Message: "40@x"}}) // unknown
+	put(10, kafka.Forget{Sender: "a@example.org"})        // the owner
 	say(11, 3, true)
 	p := newProcess(t, c)
 	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
@@ -384,8 +384,8 @@ func TestRulesAreEventsOfTheirPlace(t *testing.T) {
 	put(1, mail(1))
 	put(2, kafka.Rules{Rules: []kafka.Rule{{Match: "from:boss@example.net"}}}) // ordinary
 	put(3, mail(3))
-	put(4, kafka.Rules{Rules: []kafka.Rule{{Match: "nonsense:boss", Important: true}}})
-	put(5, kafka.Rules{})
+	put(4, kafka.Rules{Rules: []kafka.Rule{{Match: "nonsense:boss", Label: true}}})
+	put(5, kafka.Rules{Rules: []kafka.Rule{}})
 	put(6, mail(6))
 	p := newProcess(t, c)
 	p.start(func(o *Options) { o.Prior = nil }) // what no rule decides is unsure then

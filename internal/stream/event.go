@@ -54,7 +54,7 @@ func convert(topic string, it *item) (filter.Event, *kafka.Refusal) {
 func ruled(at store.Moment, e kafka.Rules) (filter.Event, *kafka.Refusal) {
 	out := &filter.Ruled{At: at}
 	for _, r := range e.Rules {
-		out.Rules = append(out.Rules, filter.Rule{Match: r.Match, Label: label(r.Important)})
+		out.Rules = append(out.Rules, filter.Rule{Match: r.Match, Label: label(bool(r.Label))})
 	}
 	if err := filter.ValidateRules(out.Rules); err != nil {
 		return nil, refuse(kafka.BadValue, "%v", err)
@@ -69,11 +69,11 @@ var sources = map[string]store.Source{
 }
 
 func labelled(topic string, it *item, e kafka.Feedback) (filter.Event, *kafka.Refusal) {
-	out := &filter.Labelled{At: momentOf(&it.record), Label: label(e.Important), Source: sources[e.Source], Waits: true}
-	if e.Message.MessageID != "" {
-		out.ID = filter.IDOf(e.Message.MessageID)
+	out := &filter.Labelled{At: momentOf(&it.record), Label: label(bool(e.Label)), Source: sources[e.Source], Waits: true}
+	if e.Message != "" {
+		out.ID = filter.IDOf(string(e.Message))
 	} else {
-		out.Message = store.MessageKey(e.Message.Key)
+		out.Message = store.MessageKey(e.Key)
 	}
 	if err := out.Validate(); err != nil {
 		return nil, refuse(kafka.BadValue, "%v", err)

@@ -17,14 +17,11 @@ import (
 // dial returns a client of a real cluster.
 func dial(t *testing.T, k *testkit.Kafka) *kafka.Client {
 	t.Helper()
-	client, err := kafka.New(kafka.Options{
+	client := kafka.New(kafka.Options{
 		Brokers: k.Addrs(), Topics: testTopics, Group: "g", RequestTimeout: time.Minute,
 		MetadataAge: time.Second, HeartbeatInterval: 300 * time.Millisecond, SessionTimeout: 6 * time.Second,
 		JoinBackoff: 100 * time.Millisecond, MaxWait: 100 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -60,7 +60,7 @@ func TestTheReasonsOfDecisions(t *testing.T) {
 	}
 	const boss = "boss@example.net"
 	rules := func(c *cluster) {
-		c.put(testTopics.Input, kafka.Encode(kafka.Rules{Rules: []kafka.Rule{{Match: "from:" + boss, Important: true}, {Match: "from:a@example.org", Important: true}}}, "a", "r", "test", at))
+		c.put(testTopics.Input, kafka.Encode(kafka.Rules{Rules: []kafka.Rule{{Match: "from:" + boss, Label: true}, {Match: "from:a@example.org", Label: true}}}, "a", "r", "test", at))
 	}
 	play(func(c *cluster) {
 		rules(c)
@@ -128,7 +128,7 @@ func TestAMessageThatComesAgainIsNotMarkedAgainAgainstItsOwnersWord(t *testing.T
 		t.Run(x.label+" "+x.source, func(t *testing.T) {
 			c := newCluster(1)
 			message := messageRecord("a", []byte("Message-ID: <1@x>\r\nFrom: boss@example.net\r\nTo: a@example.org\r\nSubject: s\r\n\r\nplan\r\n"), epoch)
-			c.put(testTopics.Input, kafka.Encode(kafka.Rules{Rules: []kafka.Rule{{Match: "from:boss@example.net", Important: true}}}, "a", "r", "test", epoch))
+			c.put(testTopics.Input, kafka.Encode(kafka.Rules{Rules: []kafka.Rule{{Match: "from:boss@example.net", Label: true}}}, "a", "r", "test", epoch))
 			c.put(testTopics.Input, message)
 			if x.label != "" {
 				c.put(testTopics.Input, feedbackRecord("a", "1@x", x.label, x.source, epoch))

@@ -105,10 +105,10 @@ func rewriting(h *held, it *item) (past.RewriteRequest, *kafka.Refusal) {
 	case kafka.Forget:
 		out := &past.ForgetRequested{At: at}
 		switch {
-		case e.Message != nil && e.Message.MessageID != "":
-			out.ID = filter.IDOf(e.Message.MessageID)
-		case e.Message != nil:
-			out.Key = store.MessageKey(e.Message.Key)
+		case e.Message != "":
+			out.ID = filter.IDOf(string(e.Message))
+		case e.Key != kafka.Key{}:
+			out.Key = store.MessageKey(e.Key)
 		case e.Sender != "":
 			if h.work.Filter().People.IsOwner(e.Sender) {
 				return nil, refuse(kafka.BadValue, "the sender is the owner")

@@ -157,10 +157,7 @@ func TestTopicsAreThereBeforeTheGroupIsJoined(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(fake.Close)
-		c, err := kafka.New(kafka.Options{Brokers: fake.ListenAddrs(), Topics: testTopics, MetadataAge: time.Minute, MaxWait: 50 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := kafka.New(kafka.Options{Brokers: fake.ListenAddrs(), Topics: testTopics, MetadataAge: time.Minute, MaxWait: 50 * time.Millisecond})
 		t.Cleanup(func() { _ = c.Close() })
 		b := Ensured(c, kafka.Wanted{Create: create, Partitions: 3, Replication: 1}, nil)
 		b.(*ensured).pause = func(int) time.Duration { return 10 * time.Millisecond }

@@ -327,13 +327,13 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 		case 4:
 			event(kafka.Unlearn{Since: at.Add(-time.Duration(rng.IntN(100)) * time.Second)})
 		case 5:
-			event(kafka.Forget{Message: &kafka.Ref{MessageID: about(rng.IntN(n + 2))}})
+			event(kafka.Forget{Ref: kafka.Ref{Message: kafka.MessageID(about(rng.IntN(n + 2)))}})
 		case 6:
 			event(kafka.Forget{Sender: fmt.Sprintf("sender%d@example.net", rng.IntN(5))})
 		case 7:
 			event(kafka.Forget{Before: at.Add(-time.Duration(200+rng.IntN(300)) * time.Second)})
 		case 8:
-			event(kafka.Rules{Rules: []kafka.Rule{{Match: "subject:" + []string{"plan", "lunch"}[n%2], Important: n%3 > 0}}})
+			event(kafka.Rules{Rules: []kafka.Rule{{Match: "subject:" + []string{"plan", "lunch"}[n%2], Label: kafka.Label(n%3 > 0)}}})
 		case 0:
 			r := feedbackRecord(account, about(n), label, "mark", at)
 			r.Value = []byte(`{"message":`)
@@ -492,7 +492,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			m := reader.Read(event.Raw)
 			apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		case kafka.Feedback:
-			apply(&filter.Labelled{At: at, Waits: true, Label: label(event.Important), Source: sources[event.Source], ID: filter.IDOf(event.Message.MessageID)})
+			apply(&filter.Labelled{At: at, Waits: true, Label: label(bool(event.Label)), Source: sources[event.Source], ID: filter.IDOf(string(event.Message))})
 		case kafka.Rules:
 			e, refused := ruled(at, event)
 			if refused != nil {
@@ -504,8 +504,8 @@ func plain(t *testing.T, c *cluster) map[string]string {
 		case kafka.Forget:
 			e := &past.ForgetRequested{At: at}
 			switch {
-			case event.Message != nil:
-				e.ID = filter.IDOf(event.Message.MessageID)
+			case event.Message != "":
+				e.ID = filter.IDOf(string(event.Message))
 			case event.Sender != "":
 				e.Sender = filter.SenderOf(event.Sender)
 			default:

@@ -37,12 +37,9 @@ func newProducer(t *testing.T) *producer {
 	}
 	t.Cleanup(c.Close)
 	broker := c.ListenAddrs()[0]
-	client, err := kafka.New(kafka.Options{
+	client := kafka.New(kafka.Options{
 		Brokers: []string{broker}, Topics: kafka.Topics{Input: "in", Decisions: topic, DeadLetters: "dead", Snapshots: "snapshots"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { _ = client.Close() })
 	return &producer{t, client, broker}
 }
