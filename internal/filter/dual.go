@@ -121,20 +121,23 @@ func (f *Learning) ReplayTo(replayed uint64) error {
 	return nil
 }
 
-// step takes the step of replay with that number over so many lessons.
+// step takes the step of replay with that number over so many lessons, unless it is none.
 func (f *Learning) step(number uint64, size int) error {
-	key, row, due := f.turn(number, size)
-	if !due {
+	key := store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
+	row, due := f.st.Window.Get(key)
+	if !due || f.messages != nil && !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
 		return nil
 	}
-	x, err := f.vectors.recall(row.Message)
-	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
+	x, err := f.vectors.find(row.Message)
+	if f.spares && errors.Is(err, store.ErrNotFound) {
+		f.missed = true
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s := f.learner.ascend(&replayed{past: x, message: row.Message, label: row.Label, weight: row.Weight}, row.Alpha)
+	s := f.opts.Learner.DualStep(row.Label, row.Weight, f.learner.scoreAt(x), x.norm, row.Alpha)
+	f.learner.step(row.Message, x, s.Step)
 	if s.Step == 0 {
 		return nil
 	}
@@ -142,15 +145,6 @@ func (f *Learning) step(number uint64, size int) error {
 	f.st.Window.Put(key, row)
 	f.st.Account.Dual.Replayed(s.Gain)
 	return nil
-}
-
-// turn returns the row, under its key, of the lesson whose turn it is in the step of replay
-// with that number over so many lessons; due is false when that step is none.
-func (f *Learning) turn(number uint64, size int) (key string, row store.Windowed, due bool) {
-	key = store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
-	row, due = f.st.Window.Get(key)
-	due = due && (f.messages == nil || f.knows(row.Message)) && !model.Rests(row.Weight, number, size)
-	return key, row, due
 }
 
 // knows reports whether the vector of a message is sure to be there.
@@ -162,14 +156,14 @@ func (f *Learning) knows(k store.MessageKey) bool {
 // takeBack takes what is learnt of a message, whose vector is x, out of the weights,
 // if its lesson is in the window still; otherwise what it did stays. It reports
 // whether it did.
-func (f *Learning) takeBack(k store.MessageKey, x model.Vector) bool {
+func (f *Learning) takeBack(k store.MessageKey, x *past) bool {
 	n, row, ok := f.find(k)
 	if !ok {
 		return false
 	}
-	step, lost := f.opts.Learner.TakeBack(row.Label, row.Weight, f.learner.Score(x), x.SquaredNorm(), row.Alpha)
+	step, lost := f.opts.Learner.TakeBack(row.Label, row.Weight, f.learner.scoreAt(x), x.norm, row.Alpha)
 	if step != 0 {
-		f.learner.repeat(k, x, step)
+		f.learner.step(k, x, step)
 	}
 	f.st.Account.Dual.TookBack(lost)
 	row.Alpha = 0

@@ -54,7 +54,7 @@ func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.People.copi
 
 func (f *Filter) Learner() learner { return f.learning.learner }
 
-func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.recalled }
+func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.held }
 
 func (f *Filter) Boldness() float64 { return f.learning.boldness() }
 

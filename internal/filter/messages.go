@@ -50,7 +50,7 @@ func (f *Filter) Zone() *time.Location { return f.zone }
 // SquaredNorm returns ‖φ(x)‖², φ the map of the kernel: a lesson on x moves the score of
 // x by its step times this.
 func (f *Explainer) SquaredNorm(x *featurize.Features) float64 {
-	return f.learning.learner.Norm(x.Vector())
+	return f.learning.learner.norm(x.Vector())
 }
 
 // Oldest returns when the oldest known message arrived.
