@@ -39,17 +39,14 @@ func (f *Status) Counts() Counts {
 		if m.Quiet == store.QuietUnknown {
 			c.Unknown++
 		}
+		if m.Pending.Label != 0 {
+			c.Pending++
+		}
+		if m.Pending.Label != 0 && !m.Pending.Back {
+			c.Settled = max(c.Settled, m.Pending.Since.Add(f.opts.Settle))
+		}
 	})
 	c.Entries, c.Intended = f.ledger.Entries.Messages()
-	c.Pending = len(f.Waits.TakenBack())
-	for _, e := range f.Waits.settling {
-		if f.Waits.stands(e) {
-			c.Pending++
-			if m, _ := f.st.Messages.Get(string(e.key[:])); !m.Pending.Back {
-				c.Settled = max(c.Settled, e.since.Add(f.opts.Settle))
-			}
-		}
-	}
 	return c
 }
 

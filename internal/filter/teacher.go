@@ -3,134 +3,11 @@
 package filter
 
 import (
-	"encoding/binary"
-	"slices"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
-
-// noteUnheard counts the days on which the owner set or removed keywords from which
-// nothing can be learnt. Call it after noteActivity. A message that would teach nothing in
-// any case does not count.
-func (f *Teacher) noteUnheard(m *store.Message, old, now []string) {
-	a := &f.st.Account
-	if m.Outcome == store.Undecided {
-		return
-	}
-	for _, flag := range slices.Concat(ingest.WithoutFlags(now, old), ingest.WithoutFlags(old, now)) {
-		if slices.Contains(ledger.Routine, flag) || ingest.IsCompanion(flag) || f.ledger.IsMark(flag) || meaning(flag, nil).label != 0 {
-			continue
-		}
-		a.UnheardFlag = flag
-		if a.UnheardDays == 0 || a.UnheardDay != a.ActiveDays {
-			a.UnheardDays, a.UnheardDay = a.UnheardDays+1, a.ActiveDays
-		}
-	}
-}
-
-// noteHeard notes that a word of the owner's was learnt.
-func (f *Teacher) noteHeard() {
-	a := &f.st.Account
-	a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
-	a.UnheardDays, a.UnheardDay, a.UnheardFlag = 0, 0, ""
-}
-
-// await notes since when a lesson is awaited: since the first mail that came while hinged
-// was watching.
-func (f *Teacher) await(e *Arrived) {
-	if a := &f.st.Account; a.Awaited == 0 && !e.Backlog {
-		a.Awaited = a.Clock
-	}
-}
-
-// manner is how a label came beside others.
-type manner struct {
-	single  bool     // of itself, however many others came with it
-	away    bool     // not seen live
-	command store.ID // that gave it; 0: not known
-	batch   store.ID // the same where that alone tells what came with it
-	trust   trust    // in whose word it is
-}
-
-// oneByOne is the manner of what was said message by message.
-var oneByOne = manner{single: true}
-
-// mannerOf is that of a change at a place, whose number is modseq.
-func mannerOf(place Place, away bool, modseq uint64) manner {
-	with := manner{away: away, single: away && modseq == 0}
-	if modseq != 0 {
-		key := binary.BigEndian.AppendUint64([]byte(place.Mailbox+"\x00"), modseq)
-		key = binary.BigEndian.AppendUint32(key, place.UIDValidity)
-		with.command = store.ID(xxhash.Sum64(key))
-	}
-	if away {
-		with.batch = with.command
-	}
-	return with
-}
-
-// An owner who changes more than Options.Bulk messages in the same way at once tidies up, and has no
-// opinion on any one of them. At once is, seen live, within one settle window; found after an
-// absence, what one command did, which the server tells by one number (MODSEQ).
-
-// dropBulk withdraws the label that e waits for, and all like it that came at once,
-// when there are more than Options.Bulk of them, or when they belong to those that were
-// withdrawn just before. It reports whether it did.
-func (f *Teacher) dropBulk(e entry, r *Result) bool {
-	first, _ := f.st.Messages.Get(string(e.key[:]))
-	if f.opts.Bulk == 0 || first.Pending.Single {
-		return false
-	}
-	var alike []store.MessageKey
-	last, c := first.Pending.Since, &f.st.Account.CleanUp
-	sameWay := func(p store.Pending) bool {
-		return p.Label == first.Pending.Label && p.Source == first.Pending.Source && !p.Single && p.Batch == first.Pending.Batch
-	}
-	for _, other := range f.Waits.settling {
-		m, ok := f.st.Messages.Get(string(other.key[:]))
-		if p := m.Pending; ok && p.Since == other.since && sameWay(p) && p.Since <= first.Pending.Since.Add(f.opts.Settle) {
-			alike = append(alike, other.key)
-			last = max(last, p.Since)
-		}
-	}
-	// A large clean-up takes longer to be seen whole than the settle window lasts.
-	continues := first.Pending.Label == c.Label && first.Pending.Source == c.Source && first.Pending.Batch == c.Batch &&
-		(c.Batch != 0 || first.Pending.Since <= c.Last.Add(f.opts.Settle))
-	if len(alike) <= f.opts.Bulk && !continues {
-		return false
-	}
-	for _, k := range alike {
-		mk := string(k[:])
-		m, _ := f.st.Messages.Get(mk)
-		m.Pending = store.Pending{}
-		f.Voice.ground(k, &m, nil)
-		f.st.Messages.Put(mk, m)
-	}
-	*c = store.CleanUp{Label: first.Pending.Label, Source: first.Pending.Source, Batch: first.Pending.Batch, Last: last}
-	f.st.Account.Bulk += uint64(len(alike))
-	r.Withdrawn += len(alike)
-	return true
-}
-
-// hearEarly hears, in the order in which it came, what was said of a message
-// before it came. The caller puts m.
-func (f *Teacher) hearEarly(k store.MessageKey, m *store.Message, r *Result) error {
-	for _, key := range f.st.Early.Find(func(row store.Early) bool {
-		return row.Message == k || row.Message == store.MessageKey{} && row.ID == m.ID && m.ID != 0
-	}) {
-		row := f.Waits.dropEarly(key)
-		if err := f.Voice.hear(k, m, said{label: row.Label, source: row.Source}, oneByOne, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Day returns the number of the day, in the account's time zone, in which m
 // lies.
@@ -205,14 +82,13 @@ func (f *Teacher) tellLine(k store.MessageKey, m *store.Message, label model.Lab
 
 // hearQuiet learns the provisional labels that are due at now.
 func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
-	for _, q := range []struct {
-		queue *queue
-		what  store.Quiet
-	}{{&f.Waits.hours, store.QuietHours}, {&f.Waits.days, store.QuietDays}} {
-		for f.Waits.quiet(q.queue, q.what, now) {
-			k := q.queue.pop()
-			m, _ := f.st.Messages.Get(string(k[:]))
-			if err := f.hearQuietOf(k, &m, q.what, r); err != nil {
+	for _, q := range []*queue{&f.Waits.hours, &f.Waits.days} {
+		for {
+			k, m, due := f.Waits.due(q, now)
+			if !due {
+				break
+			}
+			if err := f.hearQuietOf(k, &m, r); err != nil {
 				return err
 			}
 			f.st.Messages.Put(string(k[:]), m)
@@ -224,7 +100,8 @@ func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
 // hearQuietOf learns the provisional label of m, whose key is k, or finds that there is none. The
 // caller puts the row. Our mark makes the owner look, or is in the way of it. So a marked message
 // waits for longer, weighs less, must have been read, and teaches a no, never a yes.
-func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
+func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, r *Result) error {
+	what := m.Quiet
 	m.Quiet = store.QuietNothing
 	f.People.noteKept(m)
 	marked := f.ledger.Entries.EverMarked(k)
@@ -235,7 +112,7 @@ func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Q
 	case what == store.QuietHours && marked:
 		if f.opts.Dual.MarkedHorizon > 0 {
 			m.Quiet = store.QuietDays
-			f.Waits.days.push(quietSince(m), m.Seq, k)
+			f.Waits.days.push(k, m)
 		}
 		return nil
 	case what == store.QuietDays && m.Copies > 0 && !m.Seen:
@@ -255,53 +132,39 @@ func (f *Teacher) advance(at store.Moment, r *Result) error {
 	}
 	now := f.st.Account.Clock
 	f.Waits.expireEarly(r)
-	for len(f.Waits.settling) > 0 {
-		e := f.Waits.settling[0]
-		if f.Waits.stands(e) {
-			if e.since.Add(f.opts.Settle) > now {
-				break
-			}
-			if f.dropBulk(e, r) {
-				continue
-			}
-			mk := string(e.key[:])
-			m, _ := f.st.Messages.Get(mk)
-			p := m.Pending
-			if p.Back {
-				f.Waits.backs = append(f.Waits.backs, e.key)
-				f.Waits.settling.pop()
-				continue
-			}
+	for {
+		k, m, due := f.Waits.due(&f.Waits.settling, now)
+		if !due {
+			break
+		}
+		switch p := m.Pending; {
+		case f.dropBulk(&m, r):
+		case p.Back:
+			f.Waits.backs = append(f.Waits.backs, k)
+			f.Waits.settling.entries = f.Waits.settling.entries[1:]
+		default:
 			m.Pending = store.Pending{}
-			if err := f.learn(e.key, &m, p.Label, p.Source, r); err != nil {
+			if err := f.learn(k, &m, p.Label, p.Source, r); err != nil {
 				return err
 			}
-			f.st.Messages.Put(mk, m)
+			f.st.Messages.Put(string(k[:]), m)
 		}
-		f.Waits.settling.pop()
 	}
 	if err := f.hearQuiet(now, r); err != nil {
 		return err
 	}
 	for {
-		f.Waits.skipAnswered()
-		if len(f.Waits.waiting) == 0 || !f.Waits.silent(f.Waits.waiting[0].key, now) {
+		k, m, due := f.Waits.due(&f.Waits.silent, now)
+		if !due {
 			return nil
 		}
-		k := f.Waits.waiting.pop()
-		mk := string(k[:])
-		m, _ := f.st.Messages.Get(mk)
-		if m.Pending.Label != 0 {
-			// The owner has just spoken; that label will settle by itself.
-			m.SilenceFrom = 0
-			f.st.Messages.Put(mk, m)
-			continue
-		}
 		m.SilenceFrom = 0
-		if err := f.hearSilence(k, &m, r); err != nil {
-			return err
+		if m.Pending.Label == 0 { // else the owner has just spoken; that label will settle by itself
+			if err := f.hearSilence(k, &m, r); err != nil {
+				return err
+			}
 		}
-		f.st.Messages.Put(mk, m)
+		f.st.Messages.Put(string(k[:]), m)
 	}
 }
 
