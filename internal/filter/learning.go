@@ -77,14 +77,6 @@ func (f *Learning) trim() {
 	f.lessons.trim(f.st, size)
 }
 
-// release lets go of what is held beside the state.
-func (f *Learning) release() {
-	f.rehearsed = nil
-	if !f.vectors.recalls {
-		f.vectors.held = nil
-	}
-}
-
 // Rules returns the rules in force.
 func (f *Learning) Rules() *RuleSet { return f.rules }
 

@@ -219,6 +219,30 @@ func (l *Ledger) Intents() []ingest.MarkRequest {
 	return out
 }
 
+// Known returns what a source resumes from.
+func (p *Places) Known() (known []ingest.Known) {
+	at := map[string]int{}
+	for name, b := range p.st.Boxes.All() {
+		if b.UIDNext <= 1 && b.BacklogBefore == 0 {
+			// Opened, but killed before the first position was committed: what lies
+			// in it must still count as backlog, so begin as if it were new.
+			continue
+		}
+		at[name] = len(known)
+		known = append(known, ingest.Known{
+			Mailbox: name, UIDValidity: b.UIDValidity, UIDNext: b.UIDNext, HighestModSeq: b.HighestModSeq,
+			BacklogBefore: b.BacklogBefore, Restored: b.RestoredBefore == store.RestoredPending, Flags: map[uint32][]string{},
+		})
+	}
+	for k, row := range p.st.Places.All() {
+		name, uid := store.SplitPlaceKey(k)
+		if i, ok := at[name]; ok {
+			known[i].Flags[uid] = row.Flags
+		}
+	}
+	return known
+}
+
 // Refuse notes that a mark was removed from a message: whoever had set it, it is not set again.
 func (l *Ledger) Refuse(k store.MessageKey, id store.ID, flag string) {
 	for n, e := range l.Entries.Of(k) {
