@@ -94,7 +94,7 @@ func (f *Learning) boldness() float64 {
 
 // find returns the lesson on a message, if it is in the window.
 func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
-	if n, ok = f.lessons.find(k); ok {
+	if n, ok = f.lessons.all()[k]; ok {
 		row, ok = f.st.Window.Get(store.WindowKey(n))
 	}
 	return n, row, ok
@@ -212,12 +212,6 @@ func newLessonWindow(st *store.State) lessonWindow {
 
 // windowNumber is the reverse of store.WindowKey.
 func windowNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
-
-// find returns the number of the row that a message has.
-func (w *lessonWindow) find(k store.MessageKey) (n uint64, ok bool) {
-	n, ok = w.all()[k]
-	return n, ok
-}
 
 // all returns the numbers of all rows by message. The caller must not change it.
 func (w *lessonWindow) all() map[store.MessageKey]uint64 {

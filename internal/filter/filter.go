@@ -77,10 +77,9 @@ func newParts(st *store.State, v Vectors) *parts {
 type Follower interface {
 	// Decided hears a decision about a message with these features.
 	Decided(d *Decision, x *featurize.Features, vouched bool)
-	// Learnt hears a lesson, and whether a mark of ours is on the message, or was.
+	// Learnt hears a lesson, or what the threshold alone heard, and whether a mark of ours is on
+	// the message, or was.
 	Learnt(l store.Lesson, marked bool)
-	// Overheard hears what the threshold alone did.
-	Overheard(l store.Lesson)
 	// Stood hears that the label of a message, which may have been provisional, is none any more.
 	Stood(k store.MessageKey)
 	// Ruled hears of other rules, and Primed of other weights to begin with.

@@ -106,7 +106,7 @@ func (f *Messages) capMessages() {
 // lose forgets a message. The caller takes it out of the queue of all messages.
 func (f *Messages) lose(k store.MessageKey, m *store.Message) {
 	f.People.copies.drop(m.ID, k)
-	f.line.labelled.disown(k)
+	f.line.Disown(k)
 	f.st.Messages.Delete(string(k[:]))
 	for _, t := range f.followers {
 		t.Forgotten(k)

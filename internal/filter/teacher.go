@@ -72,7 +72,7 @@ func (f *Teacher) tellLine(k store.MessageKey, m *store.Message, label model.Lab
 	l := f.lessonOf(k, m, label, store.SourceSilence)
 	f.line.Hear(&l)
 	for _, t := range f.followers {
-		t.Overheard(l)
+		t.Learnt(l, false)
 	}
 	r.Lessons = append(r.Lessons, l)
 }
