@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -24,46 +25,62 @@ func loginBy(m Mechanism) SASL {
 }
 
 // The broker ends a connection at the first request after its session unless somebody has
-// logged in on it again.
+// logged in on it again. A busy machine may be too late for a session as short as that of the
+// tests, so it has three tries.
 func TestASessionThatEndsCostsNoConnectionAndNoRebalance(t *testing.T) {
 	t.Parallel()
 	k := testkit.SharedKafka(t)
 	for _, mechanism := range []Mechanism{Plain, ScramSHA256, OAuthBearer} {
 		t.Run(string(mechanism), func(t *testing.T) {
 			t.Parallel()
-			var opened atomic.Int32
-			b := newBroker(k.LoginAddrs(), k)
-			c := b.client(t, 2, func(o *Options) {
-				o.SASL = loginBy(mechanism)
-				o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-					opened.Add(1)
-					return (&net.Dialer{}).DialContext(ctx, network, address)
+			var err error
+			for range 3 {
+				if err = outlive(t, k, mechanism); err == nil {
+					return
 				}
-			})
-			m := join(t, c)
-			first := holds(t, 2, []*member{m}, 2)[0]
-			r := c.Read(b.topics.Input, TopicID{}, 0, 0)
-			defer r.Close()
-			n, before := 0, int32(0)
-			for began := time.Now(); time.Since(began) < 3*testkit.KafkaSession; n++ {
-				if before == 0 && time.Since(began) > testkit.KafkaSession/2 {
-					before = opened.Load()
-				}
-				produce(t, c, b.topics.Input, numbered(n, 1))
-				for r.Position() <= int64(n) {
-					if _, err := r.Next(t.Context(), 10, 1000); err != nil {
-						t.Fatalf("message %d: %v", n, err)
-					}
-				}
+				t.Log(err)
 			}
-			if err := c.CommitOffsets(t.Context(), first, map[int32]int64{0: int64(n)}); err != nil {
-				t.Errorf("the generation of the start is over: %v", err)
-			}
-			if more := opened.Load() - before; more > 2 { // kafka-go may want another by itself
-				t.Errorf("%d connections were opened anew", more)
-			}
+			t.Error(err)
 		})
 	}
+}
+
+// outlive reads, produces and commits on connections that outlive three sessions, and returns
+// what that cost.
+func outlive(t *testing.T, k *testkit.Kafka, mechanism Mechanism) error {
+	t.Helper()
+	var opened atomic.Int32
+	b := newBroker(k.LoginAddrs(), k)
+	c := b.client(t, 2, func(o *Options) {
+		o.SASL = loginBy(mechanism)
+		o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			opened.Add(1)
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+	})
+	m := join(t, c)
+	first := holds(t, 2, []*member{m}, 2)[0]
+	r := c.Read(b.topics.Input, TopicID{}, 0, 0)
+	defer r.Close()
+	n, before := 0, int32(0)
+	for began := time.Now(); time.Since(began) < 3*testkit.KafkaSession; n++ {
+		if before == 0 && time.Since(began) > testkit.KafkaSession/2 {
+			before = opened.Load()
+		}
+		produce(t, c, b.topics.Input, numbered(n, 1))
+		for r.Position() <= int64(n) {
+			if _, err := r.Next(t.Context(), 10, 1000); err != nil {
+				return fmt.Errorf("message %d: %w", n, err)
+			}
+		}
+	}
+	if err := c.CommitOffsets(t.Context(), first, map[int32]int64{0: int64(n)}); err != nil {
+		return fmt.Errorf("the generation of the start is over: %w", err)
+	}
+	if more := opened.Load() - before; more > 2 { // kafka-go may want another by itself
+		return fmt.Errorf("%d connections were opened anew", more)
+	}
+	return nil
 }
 
 func TestLoginsAndTLS(t *testing.T) {

@@ -90,7 +90,7 @@ var prints = map[string]string{
 	`kcat -C -b kafka.example.org:9092 -t hinged.decisions -o beginning -c 1 -u | jq -r '[.account, .decision, .mark, .score, .message_id] | @tsv'`: `(?m)^ann@example.org\tunsure\t`,
 	"hinged learn --account kafka:ann@example.org --ordinary abc123@example.org":                                                                    `handed to the input topic`,
 	"hinged kafka replay rebuilt.db": `(?m)^  kafka:ann@example.org: model`,
-	"hinged verify":                  `(?m)^kafka:ann@example.org: model`,
+	"hinged verify":                  `(?m)^\S+: model \w+ state`,
 	"doveadm search -u ann@example.org mailbox virtual/Important all": `(?m)^[0-9a-f]{32} \d+\s*$`,
 }
 
