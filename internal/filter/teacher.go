@@ -388,3 +388,34 @@ func (f *Waits) TakenBack() []store.MessageKey {
 	})
 	return f.backs
 }
+
+// dropEarly takes one entry out of the table.
+func (f *Waits) dropEarly(key string) store.Early {
+	row, _ := f.st.Early.Get(key)
+	f.st.Early.Delete(key)
+	return row
+}
+
+// oldestEarly returns the entry that has waited longest. Numbers ascend with Since.
+func (f *Waits) oldestEarly() (key string, row store.Early, ok bool) {
+	for ; f.early < f.st.Account.EarlyNext; f.early++ {
+		key = store.LedgerKey(f.early)
+		if row, ok = f.st.Early.Get(key); ok {
+			return key, row, true
+		}
+	}
+	return "", store.Early{}, false
+}
+
+// earlyDue returns the early feedback that will have waited long enough by then, the oldest first.
+func (f *Waits) earlyDue(now store.Moment) (key string, due bool) {
+	key, row, ok := f.oldestEarly()
+	return key, ok && row.Since.Add(f.opts.EarlyFor) <= now
+}
+
+// expireEarly gives up the feedback whose time is over.
+func (f *Waits) expireEarly(r *Result) {
+	for key, due := f.earlyDue(f.st.Account.Clock); due; key, due = f.earlyDue(f.st.Account.Clock) {
+		r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(key)})
+	}
+}
