@@ -129,8 +129,13 @@ func (f *Learning) ReplayTo(replayed uint64) error {
 func (f *Learning) step(number uint64, size int) error {
 	key := store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
 	row, due := f.st.Window.Get(key)
-	if !due || f.messages != nil && !f.knows(row.Message) || model.Rests(row.Weight, number, size) {
+	if !due || model.Rests(row.Weight, number, size) {
 		return nil
+	}
+	if f.messages != nil { // the vector of one that is forgotten may be gone
+		if _, known := f.messages.Get(string(row.Message[:])); !known {
+			return nil
+		}
 	}
 	x, err := f.vectors.find(row.Message)
 	if f.spares && errors.Is(err, store.ErrNotFound) {
@@ -149,12 +154,6 @@ func (f *Learning) step(number uint64, size int) error {
 	f.st.Window.Put(key, row)
 	f.st.Account.Dual.Replayed(s.Gain)
 	return nil
-}
-
-// knows reports whether the vector of a message is sure to be there.
-func (f *Learning) knows(k store.MessageKey) bool {
-	_, ok := f.messages.Get(string(k[:]))
-	return ok
 }
 
 // takeBack takes what is learnt of a message, whose vector is x, out of the weights,

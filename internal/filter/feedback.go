@@ -408,16 +408,7 @@ func (f *moves) copyVanished(k store.MessageKey, place Place, at store.Moment, r
 }
 
 // Settled is the end of one attempt to carry out a mark intent.
-type Settled struct {
-	At      store.Moment       `cbor:"1,keyasint,omitempty"`
-	Ledger  uint64             `cbor:"2,keyasint"` // number of the ledger entry
-	Outcome ingest.MarkOutcome `cbor:"3,keyasint"`
-	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
-	// Cleared is where the mark was to be taken back; nil: it was to be set.
-	Cleared *Place `cbor:"5,keyasint,omitempty"`
-	// Copied is the copy that was asked for; see ingest.MarkResult.
-	Copied *store.Copied `cbor:"20,keyasint,omitempty"`
-}
+type Settled ledger.Attempt
 
 func (e *Settled) apply(f *Filter, r *Result) error {
 	if _, known := f.ledger.Entries.Get(e.Ledger); !known {
@@ -429,5 +420,5 @@ func (e *Settled) apply(f *Filter, r *Result) error {
 	heed := func(at Place, old store.Place, flags []string) error {
 		return f.Voice.reflag(at, old, flags, manner{}, r)
 	}
-	return f.ledger.Settle(&ledger.Attempt{Number: e.Ledger, Outcome: e.Outcome, Flags: e.Flags, Cleared: e.Cleared, Copied: e.Copied}, heed)
+	return f.ledger.Settle((*ledger.Attempt)(e), heed)
 }
