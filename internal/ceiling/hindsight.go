@@ -236,8 +236,10 @@ func (h *hindsight) add(l store.Lesson, x model.Vector) error {
 			return err
 		}
 		again := l
-		switch h.again.Learn(&again, x); {
-		case again.Score != l.Score, again.TookBack != l.TookBack:
+		if err := h.again.Learn(&again); err != nil {
+			return err
+		}
+		if again.Score != l.Score || again.TookBack != l.TookBack {
 			h.lessons.Refuse(fmt.Sprintf("lesson %d had another score than the lessons before it lead to", l.Order))
 			h.again = nil
 		}

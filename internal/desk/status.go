@@ -185,7 +185,7 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		KnownImportant: f.Line().Standing().Important,
 		Pending:        c.Pending, SettledBy: TimeOf(c.Settled), CleanUps: acc.Bulk, Waiting: c.Waiting,
 		Mistakes: acc.Mistakes, Updates: acc.Updates, HingeLoss: acc.HingeLoss,
-		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.Explainer.Size().Weights, Supports: f.Explainer.Size().Supports,
+		LedgerEntries: c.Entries, Threshold: c.Threshold, Weights: f.State().Weights.Len(), Supports: f.State().Supports.Len(),
 		MarksIntended: c.Intended, MarksConfirmed: acc.Marked, MarksRefused: acc.Refused, MarksUndone: acc.Undone,
 		Shadow: string(o.Shadow), Marking: words.Marking(f),
 		InShadow: f.Line().InShadow(), EndOfShadow: words.EndOfShadow(f), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: words.Warnings(f),

@@ -81,7 +81,7 @@ func getWords(ctx context.Context, a Account, q WordsRequest) (out Words, err er
 	}
 	err = a.Look(ctx, func(d *Desk) error {
 		w := d.Filter.Explainer.Alone()
-		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.Explainer.Size().Supports}
+		past, out = d.Past, Words{Account: d.Account, Weights: w.Len(), Supports: d.Filter.State().Supports.Len()}
 		out.Rules, _ = rulesOf(d.Filter)
 		if len(q.Words) == 0 {
 			above, below = w.Strongest(max(q.Most, 0))

@@ -472,8 +472,7 @@ func (j *judge) result(took time.Duration) *Result {
 	if j.feedback != Live { // whose examples come after a past
 		r.First = j.first.results()
 	}
-	size := j.filter.Explainer.Size()
-	r.Weights, r.Supports = size.Weights, size.Supports
+	r.Weights, r.Supports = st.Weights.Len(), st.Supports.Len()
 	r.Seconds = took.Seconds()
 	if r.Seconds > 0 {
 		r.MessagesPerSecond = float64(r.Messages) / r.Seconds

@@ -283,10 +283,10 @@ func (f *Arrivals) decide(e *Arrived, m *store.Message, r *Result) error {
 	// About mail that may be the owner's own silence says nothing.
 	if f.Teacher.waits(m) {
 		m.SilenceFrom = a.ActiveDays + 1
-		f.Waits.waiting.push(store.Moment(m.SilenceFrom), m.Seq, e.Meta.Key)
+		f.Waits.silent.push(e.Meta.Key, m)
 		if f.opts.Provisional() {
 			m.Quiet = store.QuietHours
-			f.Waits.hours.push(m.Arrived, m.Seq, e.Meta.Key)
+			f.Waits.hours.push(e.Meta.Key, m)
 		}
 	}
 	r.Decision = &d

@@ -5,8 +5,12 @@ package filter
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -90,7 +94,7 @@ func (f *Learning) boldness() float64 {
 
 // find returns the lesson on a message, if it is in the window.
 func (f *Learning) find(k store.MessageKey) (n uint64, row store.Windowed, ok bool) {
-	if n, ok = f.lessons.find(k); ok {
+	if n, ok = f.lessons.all()[k]; ok {
 		row, ok = f.st.Window.Get(store.WindowKey(n))
 	}
 	return n, row, ok
@@ -121,20 +125,28 @@ func (f *Learning) ReplayTo(replayed uint64) error {
 	return nil
 }
 
-// step takes the step of replay with that number over so many lessons.
+// step takes the step of replay with that number over so many lessons, unless it is none.
 func (f *Learning) step(number uint64, size int) error {
-	key, row, due := f.turn(number, size)
-	if !due {
+	key := store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
+	row, due := f.st.Window.Get(key)
+	if !due || model.Rests(row.Weight, number, size) {
 		return nil
 	}
-	x, err := f.vectors.recall(row.Message)
-	if f.messages == nil && errors.Is(err, store.ErrNotFound) {
+	if f.messages != nil { // the vector of one that is forgotten may be gone
+		if _, known := f.messages.Get(string(row.Message[:])); !known {
+			return nil
+		}
+	}
+	x, err := f.vectors.find(row.Message)
+	if f.spares && errors.Is(err, store.ErrNotFound) {
+		f.missed = true
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s := f.learner.ascend(&replayed{past: x, message: row.Message, label: row.Label, weight: row.Weight}, row.Alpha)
+	s := f.opts.Learner.DualStep(row.Label, row.Weight, f.learner.scoreAt(x), x.norm, row.Alpha)
+	f.learner.step(row.Message, x, s.Step)
 	if s.Step == 0 {
 		return nil
 	}
@@ -144,32 +156,17 @@ func (f *Learning) step(number uint64, size int) error {
 	return nil
 }
 
-// turn returns the row, under its key, of the lesson whose turn it is in the step of replay
-// with that number over so many lessons; due is false when that step is none.
-func (f *Learning) turn(number uint64, size int) (key string, row store.Windowed, due bool) {
-	key = store.WindowKey(f.lessons.first + uint64(model.ReplayPlace(number, size)))
-	row, due = f.st.Window.Get(key)
-	due = due && (f.messages == nil || f.knows(row.Message)) && !model.Rests(row.Weight, number, size)
-	return key, row, due
-}
-
-// knows reports whether the vector of a message is sure to be there.
-func (f *Learning) knows(k store.MessageKey) bool {
-	_, ok := f.messages.Get(string(k[:]))
-	return ok
-}
-
 // takeBack takes what is learnt of a message, whose vector is x, out of the weights,
 // if its lesson is in the window still; otherwise what it did stays. It reports
 // whether it did.
-func (f *Learning) takeBack(k store.MessageKey, x model.Vector) bool {
+func (f *Learning) takeBack(k store.MessageKey, x *past) bool {
 	n, row, ok := f.find(k)
 	if !ok {
 		return false
 	}
-	step, lost := f.opts.Learner.TakeBack(row.Label, row.Weight, f.learner.Score(x), x.SquaredNorm(), row.Alpha)
+	step, lost := f.opts.Learner.TakeBack(row.Label, row.Weight, f.learner.scoreAt(x), x.norm, row.Alpha)
 	if step != 0 {
-		f.learner.repeat(k, x, step)
+		f.learner.step(k, x, step)
 	}
 	f.st.Account.Dual.TookBack(lost)
 	row.Alpha = 0
@@ -215,12 +212,6 @@ func newLessonWindow(st *store.State) lessonWindow {
 // windowNumber is the reverse of store.WindowKey.
 func windowNumber(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
 
-// find returns the number of the row that a message has.
-func (w *lessonWindow) find(k store.MessageKey) (n uint64, ok bool) {
-	n, ok = w.all()[k]
-	return n, ok
-}
-
 // all returns the numbers of all rows by message. The caller must not change it.
 func (w *lessonWindow) all() map[store.MessageKey]uint64 {
 	if w.index == nil {
@@ -248,3 +239,113 @@ func (w *lessonWindow) trim(st *store.State, size int) {
 		w.first++
 	}
 }
+
+// Memory keeps frozen features as a store does, in memory and by the message they are of.
+// It is for filters without a store.
+type Memory map[store.MessageKey]store.FeatureRecord
+
+// Keep keeps features, with their names if they have any and those are wanted, for which they
+// take twice the room.
+func (m Memory) Keep(k store.MessageKey, x *featurize.Features, names bool) {
+	r := store.FeatureRecord{Key: k, Data: x.Pack()}
+	if names {
+		r.Names = x.PackNames()
+	}
+	m[k] = r
+}
+
+// Features implements Vectors. The error is store.ErrNotFound when there are none.
+func (m Memory) Features(k store.MessageKey) (*featurize.Features, error) {
+	r, ok := m[k]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	x, err := featurize.UnpackFeatures(r.Data)
+	if err == nil && r.Names != nil {
+		err = x.UnpackNames(r.Names)
+	}
+	return x, err
+}
+
+// Vector implements Vectors. The error is store.ErrNotFound when there is none.
+func (m Memory) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
+	r, ok := m[k]
+	if !ok {
+		return into, store.ErrNotFound
+	}
+	return featurize.UnpackVector(into, r.Data)
+}
+
+// past is the vector of a message, with what a step of learning needs of it.
+type past struct {
+	vector model.Vector
+	norm   float64 // ‖vector‖²
+	at     model.Slots
+}
+
+// VectorCache looks up frozen vectors, and keeps those at hand that are likely to be asked for
+// again: that of the last decided arrival, as a label may come with it, and, after Recall, those of
+// the window.
+type VectorCache struct {
+	opts    *Options
+	stored  Vectors
+	lessons *lessonWindow
+	held    map[store.MessageKey]*past
+	recalls bool
+	scratch past // of what is not held
+}
+
+// hold keeps the vector of an arrival at hand, and drops what has left the window.
+func (c *VectorCache) hold(k store.MessageKey, x model.Vector) *past {
+	most := c.opts.Dual.Window
+	switch {
+	case c.held == nil:
+		c.held = map[store.MessageKey]*past{}
+	case !c.recalls:
+		clear(c.held)
+	case len(c.held) > most+most/10:
+		lessons := c.lessons.all()
+		maps.DeleteFunc(c.held, func(k store.MessageKey, _ *past) bool {
+			_, in := lessons[k]
+			return !in
+		})
+	}
+	p := &past{vector: x, norm: x.SquaredNorm()}
+	c.held[k] = p
+	return p
+}
+
+// find returns the frozen vector of a message. It holds until the next call.
+func (c *VectorCache) find(k store.MessageKey) (*past, error) {
+	if p := c.held[k]; p != nil {
+		return p, nil
+	}
+	x, err := c.stored.Vector(k, c.scratch.vector[:0])
+	if err != nil {
+		return nil, fmt.Errorf("looking up the vector of message %x: %w", k[:4], err)
+	}
+	if c.recalls {
+		p := &past{vector: slices.Clone(x), norm: x.SquaredNorm()}
+		c.held[k] = p
+		return p, nil
+	}
+	c.scratch.vector, c.scratch.norm = x, x.SquaredNorm()
+	c.scratch.at.Forget()
+	return &c.scratch, nil
+}
+
+// Vector returns the frozen vector of a message. It holds until the next call, and nobody
+// may change it.
+func (c *VectorCache) Vector(k store.MessageKey) (model.Vector, error) {
+	p, err := c.find(k)
+	if err != nil {
+		return nil, err
+	}
+	return p.vector, nil
+}
+
+// Recall keeps the vectors of the window unpacked, with their places in the table of weights. That
+// halves the time of replay (docs/results.md) and takes 8 MB for an account of ordinary mail: it is
+// for a process that plays one account in which no vector is given up before its message is
+// forgotten. It changes no result.
+func (c *VectorCache) Recall() { c.held, c.recalls = map[store.MessageKey]*past{}, true }

@@ -89,9 +89,6 @@ func (f *Explainer) Features(k store.MessageKey) (*featurize.Features, error) {
 // another weight in each message. The caller must not change it.
 func (f *Explainer) Alone() *model.Weights { return f.learning.learner.alone() }
 
-// Size counts what is learnt.
-func (f *Explainer) Size() Size { return f.learning.learner.size() }
-
 // ExplainFeatures takes the score of any features apart. vouched is that of the
 // message.
 func (f *Explainer) ExplainFeatures(x *featurize.Features, vouched bool, unspoken Unspoken) Explanation {
@@ -100,7 +97,8 @@ func (f *Explainer) ExplainFeatures(x *featurize.Features, vouched bool, unspoke
 
 // Parts are those of Explanation alone, which take a small part of its time.
 func (f *Explainer) Parts(x *featurize.Features) []Contribution {
-	return contributions(f.learning.learner.weigh(x.Vector()), x)
+	weights, rest := f.learning.learner.weigh(x.Vector())
+	return contributions(weights, rest, x)
 }
 
 // Strongest returns the first of Parts, n at most.
@@ -111,13 +109,13 @@ func (f *Explainer) Strongest(x *featurize.Features, n int) []Contribution {
 
 // contributions takes a score apart by weights under which the features add up to it. Features
 // that weigh nothing are left out.
-func contributions(by apart, x *featurize.Features) []Contribution {
+func contributions(weights *model.Weights, rest float64, x *featurize.Features) []Contribution {
 	parts := make([]Contribution, 0, x.Len()+1)
-	if by.rest != 0 {
-		parts = append(parts, Contribution{model.Affine, featurize.Constant, featurize.Constant.String(), 1, by.rest, by.rest})
+	if rest != 0 {
+		parts = append(parts, Contribution{model.Affine, featurize.Constant, featurize.Constant.String(), 1, rest, rest})
 	}
 	for n := range x.All() {
-		if w := by.weights.Get(n.Index); w != 0 {
+		if w := weights.Get(n.Index); w != 0 {
 			parts = append(parts, Contribution{n.Index, n.Group, n.Name, n.Value, w, float64(w * n.Value)})
 		}
 	}
@@ -131,8 +129,8 @@ func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64,
 	ex.Cut = c
 	vector := x.Vector()
 	ex.Score = f.learning.learner.Score(vector)
-	by := f.learning.learner.weigh(vector)
-	ex.Parts = contributions(by, x)
+	weights, rest := f.learning.learner.weigh(vector)
+	ex.Parts = contributions(weights, rest, x)
 	ex.Outcome = store.DecidedUnsure
 	if f.line.Trained() {
 		ex.Outcome = c.outcome(ex.Score)
@@ -140,7 +138,7 @@ func (f *Explainer) explain(x *featurize.Features, vouched bool, lesson float64,
 		if unspoken != nil {
 			skip = unspoken(x)
 		}
-		ex.Flips = flips(vector, by.weights, f.learning.learner.Score, c, skip)
+		ex.Flips = flips(vector, weights, f.learning.learner.Score, c, skip)
 	}
 	ex.Corrections = f.corrections(vector, lesson, c)
 	if rule, ok := f.learning.rules.Match(x, vouched); ok {
@@ -247,7 +245,8 @@ func fewest(x model.Vector, w *model.Weights, score func(model.Vector) float64, 
 func (f *Explainer) corrections(x model.Vector, lesson float64, c Cut) []Correction {
 	var out []Correction
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
-		after := Correction{Label: label, Score: f.learning.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, -lesson), Outcome: store.DecidedUnsure}
+		after := Correction{Label: label, Outcome: store.DecidedUnsure}
+		after.Score, _ = f.learning.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, -lesson)
 		if f.line.Trained() {
 			after.Outcome = c.outcome(after.Score)
 		}
@@ -260,7 +259,8 @@ func (f *Explainer) corrections(x model.Vector, lesson float64, c Cut) []Correct
 // the score of any vector, before the limits take anything away. It holds until the filter changes.
 func (f *Explainer) Effect(k store.MessageKey, x model.Vector, label model.Label) func(model.Vector) float64 {
 	_, row, _ := f.learning.find(k)
-	return f.learning.learner.effect(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, float64(-row.Alpha*float64(row.Label)))
+	_, effect := f.learning.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, float64(-row.Alpha*float64(row.Label)))
+	return effect
 }
 
 // strength orders parts as explanations list them: the strongest first, equals by

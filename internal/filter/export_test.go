@@ -3,8 +3,6 @@
 package filter
 
 import (
-	"slices"
-
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -54,7 +52,7 @@ func (f *Filter) CopiesOf(id store.ID) []store.MessageKey { return f.People.copi
 
 func (f *Filter) Learner() learner { return f.learning.learner }
 
-func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.recalled }
+func (f *Filter) Recalled() map[store.MessageKey]*past { return f.learning.vectors.held }
 
 func (f *Filter) Boldness() float64 { return f.learning.boldness() }
 
@@ -76,11 +74,8 @@ func (s *Standing) CountOne(e *store.Scored, n int) { s.count(e, n) }
 
 // WaitingInOrder returns the senders of the messages whose silence is waited for, in order.
 func (f *Filter) WaitingInOrder() (senders []string) {
-	q := slices.Clone(f.Waits.waiting)
 	seen := map[store.MessageKey]bool{}
-	for len(q) > 0 {
-		e := q[0]
-		q.pop()
+	for _, e := range f.Waits.silent.entries {
 		m, ok := f.st.Messages.Get(string(e.key[:]))
 		if ok && m.Seq == e.seq && int64(m.SilenceFrom) == int64(e.since) && !seen[e.key] {
 			seen[e.key] = true

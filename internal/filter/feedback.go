@@ -406,3 +406,19 @@ func (f *moves) copyVanished(k store.MessageKey, place Place, at store.Moment, r
 	}
 	return nil
 }
+
+// Settled is the end of one attempt to carry out a mark intent.
+type Settled ledger.Attempt
+
+func (e *Settled) apply(f *Filter, r *Result) error {
+	if _, known := f.ledger.Entries.Get(e.Ledger); !known {
+		return nil
+	}
+	if err := f.Teacher.advance(e.At, r); err != nil {
+		return err
+	}
+	heed := func(at Place, old store.Place, flags []string) error {
+		return f.Voice.reflag(at, old, flags, manner{}, r)
+	}
+	return f.ledger.Settle((*ledger.Attempt)(e), heed)
+}

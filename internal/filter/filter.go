@@ -4,8 +4,12 @@ package filter
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"reflect"
 	"time"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
@@ -73,10 +77,9 @@ func newParts(st *store.State, v Vectors) *parts {
 type Follower interface {
 	// Decided hears a decision about a message with these features.
 	Decided(d *Decision, x *featurize.Features, vouched bool)
-	// Learnt hears a lesson, and whether a mark of ours is on the message, or was.
+	// Learnt hears a lesson, or what the threshold alone heard, and whether a mark of ours is on
+	// the message, or was.
 	Learnt(l store.Lesson, marked bool)
-	// Overheard hears what the threshold alone did.
-	Overheard(l store.Lesson)
 	// Stood hears that the label of a message, which may have been provisional, is none any more.
 	Stood(k store.MessageKey)
 	// Ruled hears of other rules, and Primed of other weights to begin with.
@@ -92,7 +95,10 @@ func (f *Filter) Follow(t Follower) { f.followers = append(f.followers, t) }
 // Release lets go of what is held beside the state and can be read again: call it
 // when the state is durable and nothing may come for a while.
 func (f *Filter) Release() {
-	f.learning.release()
+	f.learning.rehearsed = nil
+	if v := f.learning.vectors; !v.recalls {
+		v.held = nil
+	}
 	f.passing.features, f.passing.vector = featurize.Features{}, nil
 }
 
@@ -171,7 +177,7 @@ func (f *Filter) Resume(scores []store.Scored, calls []Call) error {
 		f.st.Recent.Put(slotOf(f.st.Account.Scores+uint64(i)-uint64(len(scores))), s)
 	}
 	disownUnknown(f.st)
-	f.learning.release()
+	f.Release()
 	if err := f.begin(*f.opts); err != nil {
 		return err
 	}
@@ -273,103 +279,90 @@ func (f *Filter) tellLedger() {
 	f.ledger.Set(ledger.Settings{Marks: o.Marks, Companion: o.Companion, CopyTo: o.CopyTo, Entries: o.Limits.Ledger, Refusals: o.Limits.Refusals})
 }
 
-func (e *Configured) apply(f *Filter, r *Result) error {
-	if f.Configured(e.Options) {
-		return nil
+// kinds makes an event of each type. The key is the first byte of the type's
+// journal entries. Numbers, once released, keep their meaning; 10 and 16 are free.
+var kinds = map[byte]func() Event{
+	1:  blank[Configured],
+	2:  blank[Opened],
+	3:  blank[Arrived],
+	4:  blank[Flagged],
+	5:  blank[Vanished],
+	6:  blank[Reached],
+	7:  blank[Settled],
+	8:  blank[Labelled],
+	9:  blank[Ticked],
+	11: blank[Paused],
+	12: blank[Resumed],
+	13: blank[Restored],
+	14: blank[Skipped],
+	15: blank[UndoRequested],
+	17: blank[Ruled],
+	18: blank[Primed],
+	19: blank[LetterIntended],
+	20: blank[LetterSettled],
+}
+
+func blank[E any, P interface {
+	*E
+	Event
+}]() Event {
+	return P(new(E))
+}
+
+// tags is kinds the other way round.
+var tags = func() map[reflect.Type]byte {
+	out := map[reflect.Type]byte{}
+	for tag, blank := range kinds {
+		out[reflect.TypeOf(blank())] = tag
 	}
-	enc, err := encMode.Marshal(e.Options)
+	return out
+}()
+
+// ErrBadEvent is wrapped by every error of Decode.
+var ErrBadEvent = errors.New("not a journal entry")
+
+var (
+	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	decMode = must(cbor.DecOptions{
+		MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 16, MaxNestedLevels: 16,
+		DupMapKey: cbor.DupMapKeyEnforcedAPF,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
 	if err != nil {
-		return fmt.Errorf("encoding options: %w", err)
+		panic(err)
 	}
-	if err := e.Options.Validate(); err != nil {
-		return fmt.Errorf("options: %w", err)
-	}
-	a := &f.st.Account
-	if e.Options.retunes(f.opts) && HasLearnt(f.st) {
-		a.Dual.Tuned++
-	}
-	if e.Options.Another(*f.opts) {
-		if HasLearnt(f.st) {
-			BeginAnew(f.st)
-			f.line.gather()
-			f.learning.lessons = newLessonWindow(f.st)
-		}
-		if err := Prime(f.st, e.Options, f.Prior()); err != nil {
-			return err
-		}
-	}
-	former := f.learning.rules
-	if err := f.configure(e.Options); err != nil {
-		return err
-	}
-	f.learning.trim()
-	f.tellLedger()
-	set, _ := f.st.Settings.Get(store.SettingsKey)
-	set.Options = enc
-	f.st.Settings.Put(store.SettingsKey, set)
-	f.follow(former)
-	if f.opts.Shadow == ShadowOn {
-		f.st.Account.Proven, f.st.Account.ProvenAt = false, 0
-	}
-	return f.Teacher.advance(e.At, r)
+	return v
 }
 
-func (e *Opened) apply(f *Filter, r *Result) error {
-	box, known := f.st.Boxes.Get(e.Mailbox)
-	if known && box.UIDValidity == e.UIDValidity && box.Role == uint8(e.Role) && box.Labels == e.Labels {
-		return nil
+// Encode gives the journal entry of an event: one type byte, then CBOR in core
+// deterministic encoding.
+func Encode(e Event) ([]byte, error) {
+	tag, known := tags[reflect.TypeOf(e)]
+	if !known {
+		return nil, fmt.Errorf("%w: type %T", ErrBadEvent, e)
 	}
-	if known && box.UIDValidity != e.UIDValidity {
-		f.ledger.LeaveAll(e.Mailbox)
-		box = store.Mailbox{}
+	body, err := encMode.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", e, err)
 	}
-	if box == (store.Mailbox{}) && f.st.Account.Restored {
-		box.RestoredBefore = store.RestoredPending
-	}
-	box.UIDValidity = e.UIDValidity
-	box.Role, box.Labels = uint8(e.Role), e.Labels
-	box.UIDNext = max(box.UIDNext, 1)
-	f.st.Boxes.Put(e.Mailbox, box)
-	r.Changed = true
-	return nil
+	return append([]byte{tag}, body...), nil
 }
 
-func (e *Vanished) apply(f *Filter, r *Result) error {
-	if box, ok := f.st.Boxes.Get(e.Mailbox); !ok || box.UIDValidity != e.UIDValidity {
-		return nil
+// Decode reads a journal entry. It never panics. The caller fills in the Features
+// of an Arrived, also of one that is Handed.
+func Decode(entry []byte) (Event, error) {
+	if len(entry) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrBadEvent)
 	}
-	for _, uid := range e.UIDs {
-		place := Place{Mailbox: e.Mailbox, UIDValidity: e.UIDValidity, UID: uid}
-		if p, ok := f.ledger.Leave(place); ok {
-			f.moves.leftJunk(p.Message, e.Mailbox)
-			if err := f.moves.hearAnswer(p.Letter, e.At, manner{}, r); err != nil {
-				return err
-			}
-			if err := f.moves.copyVanished(p.Message, place, e.At, r); err != nil {
-				return err
-			}
-			if err := e.hear(f, p, place, r); err != nil {
-				return err
-			}
-			r.Changed = true
-		}
+	blank, known := kinds[entry[0]]
+	if !known {
+		return nil, fmt.Errorf("%w: unknown type byte %d", ErrBadEvent, entry[0])
 	}
-	return nil
-}
-
-func (e *Reached) apply(f *Filter, r *Result) error {
-	box, ok := f.st.Boxes.Get(e.Mailbox)
-	if !ok || box.UIDValidity != e.UIDValidity ||
-		(box.RestoredBefore != store.RestoredPending && box.UIDNext >= e.UIDNext && box.HighestModSeq >= e.HighestModSeq && box.BacklogBefore >= e.BacklogBefore) {
-		return nil
+	e := blank()
+	if err := decMode.Unmarshal(entry[1:], e); err != nil {
+		return nil, fmt.Errorf("%w: %T: %w", ErrBadEvent, e, err)
 	}
-	box.BacklogBefore = max(box.BacklogBefore, e.BacklogBefore)
-	if box.RestoredBefore == store.RestoredPending {
-		box.RestoredBefore = box.BacklogBefore
-	}
-	box.UIDNext = max(box.UIDNext, e.UIDNext)
-	box.HighestModSeq = max(box.HighestModSeq, e.HighestModSeq)
-	f.st.Boxes.Put(e.Mailbox, box)
-	r.Changed = true
-	return nil
+	return e, nil
 }

@@ -230,23 +230,6 @@ func note(st *store.State, m Meta, limits Limits, bind binding) (answered []stor
 	return answered
 }
 
-// noteHandled counts one message of a sender as handled so; takeHandled takes that back.
-func noteHandled(st *store.State, sender store.ID, what store.Handling) {
-	if new(store.Sender).Handled(what) != nil {
-		changeSender(st, sender, func(s *store.Sender) { *s.Handled(what)++ })
-	}
-}
-
-func takeHandled(st *store.State, sender store.ID, what store.Handling) {
-	if _, known := st.Senders.Get(sender.Key()); !known || new(store.Sender).Handled(what) == nil {
-		return
-	}
-	changeSender(st, sender, func(s *store.Sender) {
-		n := s.Handled(what)
-		*n -= min(*n, 1)
-	})
-}
-
 // handle notes what the owner did with m, in place of what was noted before. What is done
 // with a message whose sender is doubtful says nothing of whom it names. The caller puts m.
 func (f *People) handle(m *store.Message, what store.Handling) {
@@ -258,8 +241,15 @@ func (f *People) handle(m *store.Message, what store.Handling) {
 	}
 	f.countReading(m.Handled, -1)
 	f.countReading(what, 1)
-	takeHandled(f.st, m.Sender, m.Handled)
-	noteHandled(f.st, m.Sender, what)
+	if _, known := f.st.Senders.Get(m.Sender.Key()); known && new(store.Sender).Handled(m.Handled) != nil {
+		changeSender(f.st, m.Sender, func(s *store.Sender) {
+			n := s.Handled(m.Handled)
+			*n -= min(*n, 1)
+		})
+	}
+	if new(store.Sender).Handled(what) != nil {
+		changeSender(f.st, m.Sender, func(s *store.Sender) { *s.Handled(what)++ })
+	}
 	m.Handled = what
 }
 

@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 
@@ -219,12 +220,8 @@ func (f *Voice) label(k store.MessageKey, m *store.Message, what said, with mann
 		m.Pending = store.Pending{}
 		return f.Teacher.learn(k, m, what.label, what.source, r)
 	}
-	since := f.st.Account.Clock.Add(what.after)
-	queued := m.Pending.Label != 0 && m.Pending.Since == since
-	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: since, Single: with.single, Batch: with.batch}
-	if !queued {
-		f.Waits.settling.push(since, m.Seq, k)
-	}
+	m.Pending = store.Pending{Label: what.label, Source: what.source, Since: f.st.Account.Clock.Add(what.after), Single: with.single, Batch: with.batch}
+	f.Waits.settling.push(k, m)
 	return nil
 }
 
@@ -274,4 +271,54 @@ func (f *Arrivals) obeyed(k store.MessageKey, e *Labelled) bool {
 	}
 	_, _, ok := f.ledger.PlaceToMark(k)
 	return e.Label == model.Important && (!ok || f.opts.Shadow == ShadowOn || !f.opts.SetsMarks())
+}
+
+// Feedback that comes before its message waits for it.
+
+// MaxRecord is how many bytes of the record behind an early label are kept.
+const MaxRecord = 4096
+
+// Expired is feedback that waited for its message in vain.
+type Expired struct {
+	Feedback store.Early
+	// Displaced: it had to make room for newer feedback. Unsure: it came in time, but
+	// several messages have its Message-ID. Otherwise its time was over.
+	Displaced, Unsure bool
+}
+
+// early returns e as it is kept.
+func (e *Labelled) early(f *Waits) store.Early {
+	row := store.Early{
+		Message: e.Message, ID: e.ID, Label: e.Label, Source: e.source(), Since: f.st.Account.Clock, Origin: e.Origin,
+	}
+	if len(row.Origin.Record) > MaxRecord {
+		row.Origin.Record, row.Origin.Cut = row.Origin.Record[:MaxRecord], true
+	}
+	row.Origin.Record = bytes.Clone(row.Origin.Record)
+	return row
+}
+
+// keepEarly lets feedback wait for its message; what is oldest makes room.
+func (f *Waits) keepEarly(e *Labelled, r *Result) {
+	f.st.Early.Put(store.LedgerKey(f.st.Account.EarlyNext), e.early(f))
+	f.st.Account.EarlyNext++
+	for f.st.Early.Len() > f.opts.Limits.Early {
+		key, _, _ := f.oldestEarly()
+		r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(key), Displaced: true})
+	}
+	f.expireEarly(r)
+}
+
+// hearEarly hears, in the order in which it came, what was said of a message
+// before it came. The caller puts m.
+func (f *Teacher) hearEarly(k store.MessageKey, m *store.Message, r *Result) error {
+	for _, key := range f.st.Early.Find(func(row store.Early) bool {
+		return row.Message == k || row.Message == store.MessageKey{} && row.ID == m.ID && m.ID != 0
+	}) {
+		row := f.Waits.dropEarly(key)
+		if err := f.Voice.hear(k, m, said{label: row.Label, source: row.Source}, oneByOne, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }

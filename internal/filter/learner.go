@@ -17,45 +17,26 @@ type learner interface {
 	Score(x model.Vector) float64
 	// scoreAt is Score of a vector, which may note there where it found the weights.
 	scoreAt(x *past) float64
-	// Learn takes a lesson, keeps to the account's limits, notes in the state what
-	// changed, and adds what the limits have taken away to Account.Displaced. The vector is
-	// that frozen for message k; at are its slots, if it was scored before; nil is fine.
-	Learn(k store.MessageKey, e model.Lesson, at *model.Slots) model.Update
-	// Norm returns ‖φ(x)‖².
-	Norm(x model.Vector) float64
+	// learn takes a lesson on message k, keeps to the account's limits, notes in the state what
+	// changed, and adds what the limits have taken away to Account.Displaced.
+	learn(k store.MessageKey, x *past, label model.Label, weight float64) model.Update
+	// step moves the weights by so much of the vector of message k, within the limits, too.
+	step(k store.MessageKey, x *past, step float64)
+	// norm returns ‖φ(x)‖².
+	norm(x model.Vector) float64
 
-	// repeat takes the step of a lesson on message k that was learnt before, as it was taken
-	// then.
-	repeat(k store.MessageKey, x model.Vector, step float64)
-	// ascend takes a step of a dual learner on a lesson with the coefficient alpha. A
-	// kernel learner keeps no window, and takes none.
-	ascend(e *replayed, alpha float64) model.DualStep
-	// weigh takes the score of a vector apart.
-	weigh(x model.Vector) apart
-	// after returns the score of x after a lesson on it, before the limits take anything
-	// away. back is the step that takes back what was learnt of x earlier.
-	after(e model.Lesson, back float64) float64
-	// effect returns what such a lesson would add to the score of any vector.
-	effect(e model.Lesson, back float64) func(model.Vector) float64
+	// weigh takes the score of a vector apart: what each feature weighs, and the rest, which
+	// belongs to no feature.
+	weigh(x model.Vector) (*model.Weights, float64)
+	// after returns the score of a message after a lesson on it, before the limits take anything
+	// away, and what the lesson would add to the score of any vector. back is the step that takes
+	// back what was learnt of it earlier.
+	after(e model.Lesson, back float64) (score float64, effect func(model.Vector) float64)
 	// alone returns what each feature weighs by itself. The caller must not change it.
 	alone() *model.Weights
-	// size counts what is learnt.
-	size() Size
 	// project brings the weights in line with the rules. It does nothing to a kernel
 	// learner: there rules only decide.
 	project()
-}
-
-// apart explains one score: each feature's weight, and rest, what belongs to no feature.
-type apart struct {
-	weights *model.Weights
-	rest    float64
-}
-
-// Size is how much an account's learner holds.
-type Size struct {
-	Weights  int // of a linear learner
-	Supports int // of a kernel learner
 }
 
 // newLearner returns the learner of o that goes on from st, which it works on and
@@ -91,48 +72,29 @@ type linear struct {
 	st *store.State
 	// rules are those that the weights are kept to.
 	rules *model.Rules
-	slots model.Slots // of a vector that was not scored before
 }
 
 func (l *linear) Score(x model.Vector) float64 { return l.st.Weights.Dot(x) }
 func (l *linear) scoreAt(x *past) float64      { return l.st.Weights.DotAt(x.vector, &x.at) }
-func (l *linear) Norm(x model.Vector) float64  { return x.SquaredNorm() }
+func (l *linear) norm(x model.Vector) float64  { return x.SquaredNorm() }
 func (l *linear) alone() *model.Weights        { return l.st.Weights }
-func (l *linear) size() Size                   { return Size{Weights: l.st.Weights.Len()} }
-func (l *linear) weigh(model.Vector) apart     { return apart{weights: l.st.Weights} }
 
-func (l *linear) Learn(k store.MessageKey, e model.Lesson, at *model.Slots) model.Update {
-	if at == nil {
-		l.slots.Forget()
-		at = &l.slots
-	}
-	u := l.o.Learner.Update(e.Label, e.Weight, l.st.Weights.DotAt(e.Vector, at), e.Vector.SquaredNorm())
-	if len(e.Vector) == 0 {
+func (l *linear) weigh(model.Vector) (*model.Weights, float64) { return l.st.Weights, 0 }
+
+func (l *linear) learn(k store.MessageKey, x *past, label model.Label, weight float64) model.Update {
+	u := l.o.Learner.Update(label, weight, l.scoreAt(x), x.norm)
+	if len(x.vector) == 0 {
 		u.Step = 0 // there is nothing to move
 	}
-	l.step(k, u.Step, e.Vector, at)
+	l.step(k, x, u.Step)
 	return u
 }
 
-func (l *linear) ascend(e *replayed, alpha float64) model.DualStep {
-	x := e.past
-	s := l.o.Learner.DualStep(e.label, e.weight, l.st.Weights.DotAt(x.vector, &x.at), x.norm, alpha)
-	l.step(e.message, s.Step, x.vector, &x.at)
-	return s
-}
-
-func (l *linear) repeat(k store.MessageKey, x model.Vector, step float64) {
-	l.slots.Forget()
-	l.step(k, step, x, &l.slots)
-}
-
-// step moves the weights by so much of the vector of message k, and keeps them to the rules
-// and to the limit.
-func (l *linear) step(k store.MessageKey, step float64, x model.Vector, at *model.Slots) {
+func (l *linear) step(k store.MessageKey, x *past, step float64) {
 	if step == 0 {
 		return
 	}
-	l.st.Step(k, step, x, at)
+	l.st.Step(k, step, x.vector, &x.at)
 	l.project()
 	l.cap()
 }
@@ -174,44 +136,24 @@ func (l *linear) cap() {
 }
 
 // after plays the lesson on a copy of the weights that it can touch.
-func (l *linear) after(e model.Lesson, back float64) float64 { return l.play(e, back).Dot(e.Vector) }
-
-// play returns those weights after the lesson.
-func (l *linear) play(e model.Lesson, back float64) *model.Weights {
-	t := l.trial(model.NewWeights(0))
-	t.bring(l.st.Weights, l.rules.Touched(nil))
-	t.bring(l.st.Weights, e.Vector)
-	t.repeat(store.MessageKey{}, e.Vector, back)
-	t.Learn(store.MessageKey{}, e, nil)
-	return t.st.Weights
-}
-
-func (l *linear) effect(e model.Lesson, back float64) func(model.Vector) float64 {
-	change := l.play(e, back).Sorted()
+func (l *linear) after(e model.Lesson, back float64) (score float64, effect func(model.Vector) float64) {
+	t := &linear{o: l.o, st: &store.State{Weights: model.NewWeights(0)}, rules: l.rules}
+	t.o.Limits.Weights = math.MaxInt
+	for _, x := range []model.Vector{l.rules.Touched(nil), e.Vector} {
+		for _, f := range x {
+			if v, ok := l.st.Weights.Lookup(f.Index); ok {
+				t.st.Weights.Set(f.Index, v)
+			}
+		}
+	}
+	x := &past{vector: e.Vector, norm: e.Vector.SquaredNorm()}
+	t.step(store.MessageKey{}, x, back)
+	t.learn(store.MessageKey{}, x, e.Label, e.Weight)
+	change := t.st.Weights.Sorted()
 	for i, f := range change {
 		change[i].Value -= l.st.Weights.Get(f.Index)
 	}
-	return func(x model.Vector) float64 { return model.Dot(change, x) }
-}
-
-// trial returns a learner like l on these weights, without a limit. Nothing that it does gets into
-// the state.
-func (l *linear) trial(w *model.Weights) *linear {
-	t := &linear{o: l.o, st: &store.State{Weights: w}, rules: l.rules}
-	t.o.Limits.Weights = math.MaxInt
-	return t
-}
-
-// bring gives a trial the weights of x's features that it doesn't have yet.
-func (l *linear) bring(from *model.Weights, x model.Vector) {
-	for _, f := range x {
-		if _, here := l.st.Weights.Lookup(f.Index); here {
-			continue
-		}
-		if v, ok := from.Lookup(f.Index); ok {
-			l.st.Weights.Set(f.Index, v)
-		}
-	}
+	return t.Score(e.Vector), func(x model.Vector) float64 { return model.Dot(change, x) }
 }
 
 // kernel is a learner over supports, each a row of the state by its slot.
@@ -223,29 +165,21 @@ type kernel struct {
 
 func (k *kernel) Score(x model.Vector) float64 { return k.l.Score(x) }
 func (k *kernel) scoreAt(x *past) float64      { return k.Score(x.vector) }
-func (k *kernel) Norm(x model.Vector) float64  { return k.l.Normal(x) }
+func (k *kernel) norm(x model.Vector) float64  { return k.l.Normal(x) }
 func (k *kernel) alone() *model.Weights        { return k.l.Alone() }
 func (k *kernel) project()                     {}
-func (k *kernel) size() Size                   { return Size{Supports: k.l.Len()} }
 
-func (k *kernel) weigh(x model.Vector) apart {
-	w, rest := k.l.Weigh(x)
-	return apart{w, rest}
-}
+func (k *kernel) weigh(x model.Vector) (*model.Weights, float64) { return k.l.Weigh(x) }
 
-func (k *kernel) Learn(_ store.MessageKey, e model.Lesson, _ *model.Slots) model.Update {
-	u := k.l.Learn(e)
+func (k *kernel) learn(_ store.MessageKey, x *past, label model.Label, weight float64) model.Update {
+	u := k.l.Learn(model.Lesson{Vector: x.vector, Label: label, Weight: weight})
 	k.note()
 	return u
 }
 
-func (k *kernel) repeat(_ store.MessageKey, x model.Vector, step float64) {
-	k.l.Step(x, step)
+func (k *kernel) step(_ store.MessageKey, x *past, step float64) {
+	k.l.Step(x.vector, step)
 	k.note()
-}
-
-func (k *kernel) ascend(_ *replayed, alpha float64) model.DualStep {
-	return model.DualStep{Alpha: alpha}
 }
 
 // note brings into the state what has changed.
@@ -263,15 +197,10 @@ func (k *kernel) note() {
 	k.st.Account.Displaced += k.l.TakeDisplaced()
 }
 
-func (k *kernel) after(e model.Lesson, _ float64) float64 {
-	score, norm := k.Score(e.Vector), k.Norm(e.Vector)
-	step := k.o.Learner.Update(e.Label, e.Weight, score, norm).Step
-	return score + float64(step*norm)
-}
-
-func (k *kernel) effect(e model.Lesson, _ float64) func(model.Vector) float64 {
-	step := k.o.Learner.Update(e.Label, e.Weight, k.Score(e.Vector), k.Norm(e.Vector)).Step
-	return func(x model.Vector) float64 { return float64(step * k.o.Kernel.Degree.Of(e.Vector, x)) }
+func (k *kernel) after(e model.Lesson, _ float64) (score float64, effect func(model.Vector) float64) {
+	now, norm := k.Score(e.Vector), k.norm(e.Vector)
+	step := k.o.Learner.Update(e.Label, e.Weight, now, norm).Step
+	return now + float64(step*norm), func(x model.Vector) float64 { return float64(step * k.o.Kernel.Degree.Of(e.Vector, x)) }
 }
 
 // BeginAnew drops what was learnt, since another learner has no use for it, and all

@@ -3,7 +3,6 @@
 package filter
 
 import (
-	"errors"
 	"math"
 
 	"github.com/hinged/hinged/featurize"
@@ -24,15 +23,16 @@ type Learning struct {
 	// messages are those whose vectors can be read; nil: all that vectors has.
 	messages *store.Table[store.Message]
 	vectors  *VectorCache
-	// rehearsed is the learner that has taken the next steps of replay; nil: not known.
-	rehearsed *linear
+	// spares passes over lessons whose vectors are missing; missed: there were some.
+	spares, missed bool
+	rehearsed      *Learning // what Classify decides by; nil: not made
 }
 
 // NewLearning returns one that learns on st, which it owns from then on and which is never
 // committed as such, with the options o and by rules.
 func NewLearning(o *Options, st *store.State, rules *RuleSet, v Vectors) (*Learning, error) {
 	f := newLearning(o, st, v)
-	f.lessons = newLessonWindow(st)
+	f.lessons, f.spares = newLessonWindow(st), true
 	f.line.gather()
 	return f, f.Obey(rules)
 }
@@ -64,7 +64,7 @@ func (f *Learning) Project() { f.learner.project() }
 // Along has it learn along with a filter: of messages that the filter knows, and as many lessons
 // back as its own options say.
 func (f *Learning) Along(with *Filter) {
-	f.messages = with.st.Messages
+	f.messages, f.spares = with.st.Messages, false
 	f.trim()
 }
 
@@ -75,11 +75,6 @@ func (f *Learning) trim() {
 		size = f.opts.Dual.Window
 	}
 	f.lessons.trim(f.st, size)
-}
-
-// release lets go of what is held beside the state.
-func (f *Learning) release() {
-	f.vectors.latest.features, f.vectors.latest.past, f.rehearsed = nil, nil, nil
 }
 
 // Rules returns the rules in force.
@@ -93,11 +88,11 @@ func (f *Learning) State() *store.State { return f.st }
 
 // Decide decides a message, for ever, after the steps of replay that come before it.
 func (f *Learning) Decide(k store.MessageKey, x *featurize.Features, vouched bool) (Decision, error) {
-	f.vectors.hold(k, x)
+	v := f.vectors.hold(k, x.Vector())
 	if err := f.replay(f.opts.Dual.Steps); err != nil {
 		return Decision{}, err
 	}
-	d := f.judge(k, x, f.vectors.from(x), vouched)
+	d := f.judge(k, x, v, vouched)
 	f.line.noteCall(&d)
 	f.line.noteScore(d.Score, d.Outcome)
 	f.st.Account.Decided++
@@ -130,10 +125,6 @@ func (f *Learning) judge(k store.MessageKey, x *featurize.Features, v *past, vou
 // Teach learns a label of which marked says that a mark of ours is on its message, or was. It
 // notes in l with what weight, and how.
 func (f *Learning) Teach(l *store.Lesson, marked bool) error {
-	x, err := f.vectors.Vector(l.Message)
-	if err != nil {
-		return err
-	}
 	weight := f.opts.weightOf(l.Label, l.Source)
 	if l.Source == store.SourceProvisional && marked {
 		weight = f.opts.Dual.MarkedWeight
@@ -142,28 +133,49 @@ func (f *Learning) Teach(l *store.Lesson, marked bool) error {
 	if l.Source == store.SourceRead {
 		l.Weight = float64(l.Weight * l.Tells)
 	}
-	f.Learn(l, x)
-	return nil
+	return f.Learn(l)
 }
 
 // Learn learns l, notes in it how, and keeps the accounts that are of learning
 // alone.
-func (f *Learning) Learn(l *store.Lesson, x model.Vector) {
+func (f *Learning) Learn(l *store.Lesson) error {
+	x, err := f.vectors.find(l.Message)
+	if err != nil {
+		return err
+	}
 	if f.opts.Replays() {
 		l.TookBack = f.takeBack(l.Message, x)
 		l.Replayed = f.st.Account.Replayed
 	}
-	u := f.learner.Learn(l.Message, model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight}, f.vectors.slots(l.Message))
+	u := f.learner.learn(l.Message, x, l.Label, l.Weight)
 	l.Score, l.Step = u.Score, u.Step
 	f.enter(l, x, u)
+	return nil
+}
+
+// Repeat learns a lesson once more with the step that was taken then.
+func (f *Learning) Repeat(l *store.Lesson) error {
+	x, err := f.vectors.find(l.Message)
+	if err != nil {
+		return err
+	}
+	if f.opts.Replays() {
+		f.takeBack(l.Message, x)
+	}
+	if l.Step != 0 {
+		f.learner.step(l.Message, x, l.Step)
+	}
+	f.enter(l, x, model.Update{
+		Score: l.Score, Step: l.Step,
+		Mistake: f.opts.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
+	})
+	return nil
 }
 
 // enter enters a lesson into the window, and into the accounts what it did.
-func (f *Learning) enter(l *store.Lesson, x model.Vector, u model.Update) {
+func (f *Learning) enter(l *store.Lesson, x *past, u model.Update) {
 	if f.opts.Replays() {
-		norm := x.SquaredNorm()
-		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, norm, u))
-		f.vectors.keep(l.Message, norm)
+		f.keep(l, u, f.opts.Learner.FirstGain(l.Label, l.Weight, x.norm, u))
 	}
 	a := &f.st.Account
 	if u.Step != 0 {
@@ -173,7 +185,7 @@ func (f *Learning) enter(l *store.Lesson, x model.Vector, u model.Update) {
 		a.Mistakes++
 	}
 	a.HingeLoss += u.Loss
-	a.MaxNorm = max(a.MaxNorm, math.Sqrt(f.learner.Norm(x)))
+	a.MaxNorm = max(a.MaxNorm, math.Sqrt(f.learner.norm(x.vector)))
 	if l.Label == model.Important {
 		a.Important++
 	} else {
@@ -181,21 +193,6 @@ func (f *Learning) enter(l *store.Lesson, x model.Vector, u model.Update) {
 	}
 	a.LastLesson = l.At
 	f.line.Hear(l)
-}
-
-// Repeat learns a lesson once more with the step that was taken then.
-func (f *Learning) Repeat(l *store.Lesson, x model.Vector) {
-	u := model.Update{
-		Score: l.Score, Step: l.Step,
-		Mistake: f.opts.Learner.Zero.Mistake(l.Label, l.Score), Loss: model.HingeLoss(l.Label, l.Score),
-	}
-	if f.opts.Replays() {
-		f.takeBack(l.Message, x)
-	}
-	if l.Step != 0 {
-		f.learner.repeat(l.Message, x, l.Step)
-	}
-	f.enter(l, x, u)
 }
 
 // Score scores a vector with the weights as they are now.
@@ -227,44 +224,26 @@ func (f *Filter) Classify(m *featurize.Message, see func(Decision, *featurize.Fe
 }
 
 // rehearse puts a learner in the place of f's that has taken the next steps of replay, on a copy
-// of the weights, and can score and explain messages. What the limit on weights would then take
-// away stays. The steps are the same for all messages until the next event, so it is kept until
-// then. It changes nothing of f but that.
+// of what is learnt. The steps are the same for all messages until the next event, so it is kept
+// until then, unless vectors were missing: these may come back without an event.
 func (f *Learning) rehearse() error {
-	l, explicit := f.learner.(*linear)
-	size := int(f.st.Account.WindowNext - f.lessons.first)
-	if !explicit || !f.opts.Replays() || size == 0 || f.opts.Dual.Steps == 0 {
+	if !f.opts.Replays() {
 		return nil
 	}
-	if f.rehearsed != nil {
-		f.learner = f.rehearsed
-		return nil
-	}
-	t, whole := l.trial(l.st.Weights.Clone()), true
-	alphas := map[string]float64{} // of lessons whose turn has come
-	for n := range uint64(f.opts.Dual.Steps) {
-		key, row, due := f.turn(f.st.Account.Replayed+n, size)
-		if !due {
-			continue
-		}
-		v, err := f.vectors.recall(row.Message)
-		if errors.Is(err, store.ErrNotFound) {
-			whole = false // that may change without an event
-			continue
-		}
-		if err != nil {
+	t := f.rehearsed
+	if t == nil {
+		var err error
+		if t, err = NewLearning(f.opts, f.st.Scratch(), f.rules, f.vectors.stored); err != nil {
 			return err
 		}
-		if alpha, again := alphas[key]; again {
-			row.Alpha = alpha
+		t.messages = f.messages
+		if err := t.replay(f.opts.Dual.Steps); err != nil {
+			return err
 		}
-		// The slots of a copy are of no use to the learner that stays.
-		if s := t.ascend(&replayed{past: &past{vector: v.vector, norm: v.norm}, label: row.Label, weight: row.Weight}, row.Alpha); s.Step != 0 {
-			alphas[key] = s.Alpha
+		if f.rehearsed = t; t.missed {
+			f.rehearsed = nil
 		}
 	}
-	if f.learner = t; whole {
-		f.rehearsed = t
-	}
+	f.learner = t.learner
 	return nil
 }

@@ -133,7 +133,7 @@ func isUnknown(l *store.Lesson) bool { return !l.Learnt() && l.Label == model.Im
 
 // Disown takes a message out of its entry, if it has one: it is forgotten, so that no label of it
 // comes any more.
-func (f *Line) Disown(k store.MessageKey) { f.labelled.disown(k) }
+func (f *Line) Disown(k store.MessageKey) { disown(f.st.Labelled, k) }
 
 // Standing returns how the decisions compare now.
 func (f *Line) Standing() Standing { return f.standing }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -86,31 +85,6 @@ func (f *Arrivals) Withheld(k store.MessageKey, m *store.Message) store.Reason {
 // $Junk set at delivery does.
 func saidNo(m *store.Message) bool {
 	return m.Label == model.Ordinary || m.Pending.Label == model.Ordinary
-}
-
-// Settled is the end of one attempt to carry out a mark intent.
-type Settled struct {
-	At      store.Moment       `cbor:"1,keyasint,omitempty"`
-	Ledger  uint64             `cbor:"2,keyasint"` // number of the ledger entry
-	Outcome ingest.MarkOutcome `cbor:"3,keyasint"`
-	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
-	// Cleared is where the mark was to be taken back; nil: it was to be set.
-	Cleared *Place `cbor:"5,keyasint,omitempty"`
-	// Copied is the copy that was asked for; see ingest.MarkResult.
-	Copied *store.Copied `cbor:"20,keyasint,omitempty"`
-}
-
-func (e *Settled) apply(f *Filter, r *Result) error {
-	if _, known := f.ledger.Entries.Get(e.Ledger); !known {
-		return nil
-	}
-	if err := f.Teacher.advance(e.At, r); err != nil {
-		return err
-	}
-	heed := func(at Place, old store.Place, flags []string) error {
-		return f.Voice.reflag(at, old, flags, manner{}, r)
-	}
-	return f.ledger.Settle(&ledger.Attempt{Number: e.Ledger, Outcome: e.Outcome, Flags: e.Flags, Cleared: e.Cleared, Copied: e.Copied}, heed)
 }
 
 // UndoRequested is the owner's wish to have marks taken back: those of the ledger that stand.

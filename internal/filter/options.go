@@ -209,7 +209,7 @@ func (o Options) Validate() error {
 		is   any
 		must string
 	}{
-		{o.Kernel.Linear() || o.Kernel.Budget >= 1 && o.Kernel.Budget <= maxSupports, "the most supports", o.Kernel.Budget, "be from 1 to 100000"},
+		{o.Kernel.Linear() || o.Kernel.Budget >= 1 && o.Kernel.Budget <= 100_000, "the most supports", o.Kernel.Budget, "be from 1 to 100000"},
 		{slices.Contains([]Mode{ModeAuto, ModeMissed, ModeBudget, ModeCost, ModeFixed}, t.Mode), "threshold mode", t.Mode, "be auto, missed, budget, cost or fixed"},
 		{in(ModeAuto, t.Precision >= 0 && t.Precision < 1), "the precision promised", t.Precision, "be at least 0 and below 1"},
 		{in(ModeMissed, t.Missed > 0 && t.Missed < 1), "the share that may be missed", t.Missed, "lie between 0 and 1"},
@@ -224,9 +224,9 @@ func (o Options) Validate() error {
 		{weight(o.ImplicitWeight), "implicit weight", o.ImplicitWeight, "be above 0 and at most 1"},
 		{weight(o.AnswerWeight), "the weight of an answer", o.AnswerWeight, "be above 0 and at most 1"},
 		{d.MarkedHorizon <= 0 || weight(d.MarkedWeight), "the weight of marked mail left alone", d.MarkedWeight, "be above 0 and at most 1"},
-		{d.Window >= 0 && d.Window <= maxWindow, "the replay window", d.Window, "be from 0 (no replay) to 10000"},
-		{d.Steps >= 0 && d.Steps <= maxSteps, "steps of replay for each message", d.Steps, "be from 0 to 100"},
-		{d.Bold >= 0 && d.Bold <= maxBold, "how many times more lessons may weigh", d.Bold, "be from 0 to 1000"},
+		{d.Window >= 0 && d.Window <= 10_000, "the replay window", d.Window, "be from 0 (no replay) to 10000"},
+		{d.Steps >= 0 && d.Steps <= 100, "steps of replay for each message", d.Steps, "be from 0 to 100"},
+		{d.Bold >= 0 && d.Bold <= 1000, "how many times more lessons may weigh", d.Bold, "be from 0 to 1000"},
 		{o.Bulk >= 0, "bulk", o.Bulk, "be 0 (every change counts) or more"},
 		{o.Companion == "" || ingest.IsCompanion(ingest.CanonicalFlag(o.Companion)), "the companion", o.Companion, "begin with " + ingest.Companion + ", so that every hinged knows it"},
 		{shortest >= 0, "a duration", shortest, "be 0 or more"},
@@ -239,14 +239,6 @@ func (o Options) Validate() error {
 	}
 	return errors.Join(errs...)
 }
-
-// What an account may have at most.
-const (
-	maxSupports = 100_000
-	maxWindow   = 10_000
-	maxSteps    = 100
-	maxBold     = 1000
-)
 
 // optionsOf returns the options in force in a state.
 func optionsOf(st *store.State) (Options, error) {

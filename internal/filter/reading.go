@@ -79,7 +79,7 @@ func (f *Voice) noteRead(k store.MessageKey, m *store.Message, with manner) {
 	again := m.Quiet == store.QuietNothing && m.Source <= store.SourceProvisional && m.SilenceFrom > 0 && !f.ledger.Entries.EverMarked(k)
 	if f.opts.Provisional() && (waits || again) {
 		m.Quiet, m.ReadAt = store.QuietHours, f.st.Account.Clock
-		f.Waits.hours.push(m.ReadAt, m.Seq, k)
+		f.Waits.hours.push(k, m)
 	}
 }
 

@@ -3,9 +3,13 @@
 package filter
 
 import (
+	"encoding/binary"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -49,9 +53,8 @@ func (f *Voice) ground(k store.MessageKey, m *store.Message, gone []string) bool
 
 // back has the label of m taken back, if that stands for the settle window.
 func (f *Voice) back(k store.MessageKey, m *store.Message) {
-	since := f.st.Account.Clock
-	m.Pending = store.Pending{Label: m.Label, Source: m.Source, Since: since, Single: true, Back: true}
-	f.Waits.settling.push(since, m.Seq, k)
+	m.Pending = store.Pending{Label: m.Label, Source: m.Source, Since: f.st.Account.Clock, Single: true, Back: true}
+	f.Waits.settling.push(k, m)
 }
 
 // besides returns the strongest thing that the owner has said of m and did not take back, these
@@ -151,3 +154,105 @@ func (f *Voice) Holds(k store.MessageKey, m *store.Message, gone []string) bool 
 // Unhandle takes what the owner did with m out of what is remembered of them and of the sender,
 // as a lesson on m was taken back or m is about to be forgotten. The caller puts m.
 func (f *Filter) Unhandle(m *store.Message) { f.People.handle(m, store.HandledNothing) }
+
+// noteUnheard counts the days on which the owner set or removed keywords from which
+// nothing can be learnt. Call it after noteActivity. A message that would teach nothing in
+// any case does not count.
+func (f *Teacher) noteUnheard(m *store.Message, old, now []string) {
+	a := &f.st.Account
+	if m.Outcome == store.Undecided {
+		return
+	}
+	for _, flag := range slices.Concat(ingest.WithoutFlags(now, old), ingest.WithoutFlags(old, now)) {
+		if slices.Contains(ledger.Routine, flag) || ingest.IsCompanion(flag) || f.ledger.IsMark(flag) || meaning(flag, nil).label != 0 {
+			continue
+		}
+		a.UnheardFlag = flag
+		if a.UnheardDays == 0 || a.UnheardDay != a.ActiveDays {
+			a.UnheardDays, a.UnheardDay = a.UnheardDays+1, a.ActiveDays
+		}
+	}
+}
+
+// noteHeard notes that a word of the owner's was learnt.
+func (f *Teacher) noteHeard() {
+	a := &f.st.Account
+	a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
+	a.UnheardDays, a.UnheardDay, a.UnheardFlag = 0, 0, ""
+}
+
+// await notes since when a lesson is awaited: since the first mail that came while hinged
+// was watching.
+func (f *Teacher) await(e *Arrived) {
+	if a := &f.st.Account; a.Awaited == 0 && !e.Backlog {
+		a.Awaited = a.Clock
+	}
+}
+
+// manner is how a label came beside others.
+type manner struct {
+	single  bool     // of itself, however many others came with it
+	away    bool     // not seen live
+	command store.ID // that gave it; 0: not known
+	batch   store.ID // the same where that alone tells what came with it
+	trust   trust    // in whose word it is
+}
+
+// oneByOne is the manner of what was said message by message.
+var oneByOne = manner{single: true}
+
+// mannerOf is that of a change at a place, whose number is modseq.
+func mannerOf(place Place, away bool, modseq uint64) manner {
+	with := manner{away: away, single: away && modseq == 0}
+	if modseq != 0 {
+		key := binary.BigEndian.AppendUint64([]byte(place.Mailbox+"\x00"), modseq)
+		key = binary.BigEndian.AppendUint32(key, place.UIDValidity)
+		with.command = store.ID(xxhash.Sum64(key))
+	}
+	if away {
+		with.batch = with.command
+	}
+	return with
+}
+
+// An owner who changes more than Options.Bulk messages in the same way at once tidies up, and has no
+// opinion on any one of them. At once is, seen live, within one settle window; found after an
+// absence, what one command did, which the server tells by one number (MODSEQ).
+
+// dropBulk withdraws the pending label of first, and all like it that came at once,
+// when there are more than Options.Bulk of them, or when they belong to those that were
+// withdrawn just before. It reports whether it did.
+func (f *Teacher) dropBulk(first *store.Message, r *Result) bool {
+	if f.opts.Bulk == 0 || first.Pending.Single {
+		return false
+	}
+	var alike []store.MessageKey
+	last, c := first.Pending.Since, &f.st.Account.CleanUp
+	sameWay := func(p store.Pending) bool {
+		return p.Label == first.Pending.Label && p.Source == first.Pending.Source && !p.Single && p.Batch == first.Pending.Batch
+	}
+	for _, other := range f.Waits.settling.entries {
+		m, ok := f.st.Messages.Get(string(other.key[:]))
+		if p := m.Pending; ok && p.Since == other.since && sameWay(p) && p.Since <= first.Pending.Since.Add(f.opts.Settle) {
+			alike = append(alike, other.key)
+			last = max(last, p.Since)
+		}
+	}
+	// A large clean-up takes longer to be seen whole than the settle window lasts.
+	continues := first.Pending.Label == c.Label && first.Pending.Source == c.Source && first.Pending.Batch == c.Batch &&
+		(c.Batch != 0 || first.Pending.Since <= c.Last.Add(f.opts.Settle))
+	if len(alike) <= f.opts.Bulk && !continues {
+		return false
+	}
+	for _, k := range alike {
+		mk := string(k[:])
+		m, _ := f.st.Messages.Get(mk)
+		m.Pending = store.Pending{}
+		f.Voice.ground(k, &m, nil)
+		f.st.Messages.Put(mk, m)
+	}
+	*c = store.CleanUp{Label: first.Pending.Label, Source: first.Pending.Source, Batch: first.Pending.Batch, Last: last}
+	f.st.Account.Bulk += uint64(len(alike))
+	r.Withdrawn += len(alike)
+	return true
+}

@@ -3,134 +3,13 @@
 package filter
 
 import (
-	"encoding/binary"
+	"cmp"
 	"slices"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/filter/ledger"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
-
-// noteUnheard counts the days on which the owner set or removed keywords from which
-// nothing can be learnt. Call it after noteActivity. A message that would teach nothing in
-// any case does not count.
-func (f *Teacher) noteUnheard(m *store.Message, old, now []string) {
-	a := &f.st.Account
-	if m.Outcome == store.Undecided {
-		return
-	}
-	for _, flag := range slices.Concat(ingest.WithoutFlags(now, old), ingest.WithoutFlags(old, now)) {
-		if slices.Contains(ledger.Routine, flag) || ingest.IsCompanion(flag) || f.ledger.IsMark(flag) || meaning(flag, nil).label != 0 {
-			continue
-		}
-		a.UnheardFlag = flag
-		if a.UnheardDays == 0 || a.UnheardDay != a.ActiveDays {
-			a.UnheardDays, a.UnheardDay = a.UnheardDays+1, a.ActiveDays
-		}
-	}
-}
-
-// noteHeard notes that a word of the owner's was learnt.
-func (f *Teacher) noteHeard() {
-	a := &f.st.Account
-	a.HeardDay, a.HeardSeq = a.ActiveDays, a.Messages
-	a.UnheardDays, a.UnheardDay, a.UnheardFlag = 0, 0, ""
-}
-
-// await notes since when a lesson is awaited: since the first mail that came while hinged
-// was watching.
-func (f *Teacher) await(e *Arrived) {
-	if a := &f.st.Account; a.Awaited == 0 && !e.Backlog {
-		a.Awaited = a.Clock
-	}
-}
-
-// manner is how a label came beside others.
-type manner struct {
-	single  bool     // of itself, however many others came with it
-	away    bool     // not seen live
-	command store.ID // that gave it; 0: not known
-	batch   store.ID // the same where that alone tells what came with it
-	trust   trust    // in whose word it is
-}
-
-// oneByOne is the manner of what was said message by message.
-var oneByOne = manner{single: true}
-
-// mannerOf is that of a change at a place, whose number is modseq.
-func mannerOf(place Place, away bool, modseq uint64) manner {
-	with := manner{away: away, single: away && modseq == 0}
-	if modseq != 0 {
-		key := binary.BigEndian.AppendUint64([]byte(place.Mailbox+"\x00"), modseq)
-		key = binary.BigEndian.AppendUint32(key, place.UIDValidity)
-		with.command = store.ID(xxhash.Sum64(key))
-	}
-	if away {
-		with.batch = with.command
-	}
-	return with
-}
-
-// An owner who changes more than Options.Bulk messages in the same way at once tidies up, and has no
-// opinion on any one of them. At once is, seen live, within one settle window; found after an
-// absence, what one command did, which the server tells by one number (MODSEQ).
-
-// dropBulk withdraws the label that e waits for, and all like it that came at once,
-// when there are more than Options.Bulk of them, or when they belong to those that were
-// withdrawn just before. It reports whether it did.
-func (f *Teacher) dropBulk(e entry, r *Result) bool {
-	first, _ := f.st.Messages.Get(string(e.key[:]))
-	if f.opts.Bulk == 0 || first.Pending.Single {
-		return false
-	}
-	var alike []store.MessageKey
-	last, c := first.Pending.Since, &f.st.Account.CleanUp
-	sameWay := func(p store.Pending) bool {
-		return p.Label == first.Pending.Label && p.Source == first.Pending.Source && !p.Single && p.Batch == first.Pending.Batch
-	}
-	for _, other := range f.Waits.settling {
-		m, ok := f.st.Messages.Get(string(other.key[:]))
-		if p := m.Pending; ok && p.Since == other.since && sameWay(p) && p.Since <= first.Pending.Since.Add(f.opts.Settle) {
-			alike = append(alike, other.key)
-			last = max(last, p.Since)
-		}
-	}
-	// A large clean-up takes longer to be seen whole than the settle window lasts.
-	continues := first.Pending.Label == c.Label && first.Pending.Source == c.Source && first.Pending.Batch == c.Batch &&
-		(c.Batch != 0 || first.Pending.Since <= c.Last.Add(f.opts.Settle))
-	if len(alike) <= f.opts.Bulk && !continues {
-		return false
-	}
-	for _, k := range alike {
-		mk := string(k[:])
-		m, _ := f.st.Messages.Get(mk)
-		m.Pending = store.Pending{}
-		f.Voice.ground(k, &m, nil)
-		f.st.Messages.Put(mk, m)
-	}
-	*c = store.CleanUp{Label: first.Pending.Label, Source: first.Pending.Source, Batch: first.Pending.Batch, Last: last}
-	f.st.Account.Bulk += uint64(len(alike))
-	r.Withdrawn += len(alike)
-	return true
-}
-
-// hearEarly hears, in the order in which it came, what was said of a message
-// before it came. The caller puts m.
-func (f *Teacher) hearEarly(k store.MessageKey, m *store.Message, r *Result) error {
-	for _, key := range f.st.Early.Find(func(row store.Early) bool {
-		return row.Message == k || row.Message == store.MessageKey{} && row.ID == m.ID && m.ID != 0
-	}) {
-		row := f.Waits.dropEarly(key)
-		if err := f.Voice.hear(k, m, said{label: row.Label, source: row.Source}, oneByOne, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Day returns the number of the day, in the account's time zone, in which m
 // lies.
@@ -193,7 +72,7 @@ func (f *Teacher) tellLine(k store.MessageKey, m *store.Message, label model.Lab
 	l := f.lessonOf(k, m, label, store.SourceSilence)
 	f.line.Hear(&l)
 	for _, t := range f.followers {
-		t.Overheard(l)
+		t.Learnt(l, false)
 	}
 	r.Lessons = append(r.Lessons, l)
 }
@@ -205,14 +84,13 @@ func (f *Teacher) tellLine(k store.MessageKey, m *store.Message, label model.Lab
 
 // hearQuiet learns the provisional labels that are due at now.
 func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
-	for _, q := range []struct {
-		queue *queue
-		what  store.Quiet
-	}{{&f.Waits.hours, store.QuietHours}, {&f.Waits.days, store.QuietDays}} {
-		for f.Waits.quiet(q.queue, q.what, now) {
-			k := q.queue.pop()
-			m, _ := f.st.Messages.Get(string(k[:]))
-			if err := f.hearQuietOf(k, &m, q.what, r); err != nil {
+	for _, q := range []*queue{&f.Waits.hours, &f.Waits.days} {
+		for {
+			k, m, due := f.Waits.due(q, now)
+			if !due {
+				break
+			}
+			if err := f.hearQuietOf(k, &m, r); err != nil {
 				return err
 			}
 			f.st.Messages.Put(string(k[:]), m)
@@ -224,7 +102,8 @@ func (f *Teacher) hearQuiet(now store.Moment, r *Result) error {
 // hearQuietOf learns the provisional label of m, whose key is k, or finds that there is none. The
 // caller puts the row. Our mark makes the owner look, or is in the way of it. So a marked message
 // waits for longer, weighs less, must have been read, and teaches a no, never a yes.
-func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Quiet, r *Result) error {
+func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, r *Result) error {
+	what := m.Quiet
 	m.Quiet = store.QuietNothing
 	f.People.noteKept(m)
 	marked := f.ledger.Entries.EverMarked(k)
@@ -235,7 +114,7 @@ func (f *Teacher) hearQuietOf(k store.MessageKey, m *store.Message, what store.Q
 	case what == store.QuietHours && marked:
 		if f.opts.Dual.MarkedHorizon > 0 {
 			m.Quiet = store.QuietDays
-			f.Waits.days.push(quietSince(m), m.Seq, k)
+			f.Waits.days.push(k, m)
 		}
 		return nil
 	case what == store.QuietDays && m.Copies > 0 && !m.Seen:
@@ -255,53 +134,39 @@ func (f *Teacher) advance(at store.Moment, r *Result) error {
 	}
 	now := f.st.Account.Clock
 	f.Waits.expireEarly(r)
-	for len(f.Waits.settling) > 0 {
-		e := f.Waits.settling[0]
-		if f.Waits.stands(e) {
-			if e.since.Add(f.opts.Settle) > now {
-				break
-			}
-			if f.dropBulk(e, r) {
-				continue
-			}
-			mk := string(e.key[:])
-			m, _ := f.st.Messages.Get(mk)
-			p := m.Pending
-			if p.Back {
-				f.Waits.backs = append(f.Waits.backs, e.key)
-				f.Waits.settling.pop()
-				continue
-			}
+	for {
+		k, m, due := f.Waits.due(&f.Waits.settling, now)
+		if !due {
+			break
+		}
+		switch p := m.Pending; {
+		case f.dropBulk(&m, r):
+		case p.Back:
+			f.Waits.backs = append(f.Waits.backs, k)
+			f.Waits.settling.entries = f.Waits.settling.entries[1:]
+		default:
 			m.Pending = store.Pending{}
-			if err := f.learn(e.key, &m, p.Label, p.Source, r); err != nil {
+			if err := f.learn(k, &m, p.Label, p.Source, r); err != nil {
 				return err
 			}
-			f.st.Messages.Put(mk, m)
+			f.st.Messages.Put(string(k[:]), m)
 		}
-		f.Waits.settling.pop()
 	}
 	if err := f.hearQuiet(now, r); err != nil {
 		return err
 	}
 	for {
-		f.Waits.skipAnswered()
-		if len(f.Waits.waiting) == 0 || !f.Waits.silent(f.Waits.waiting[0].key, now) {
+		k, m, due := f.Waits.due(&f.Waits.silent, now)
+		if !due {
 			return nil
 		}
-		k := f.Waits.waiting.pop()
-		mk := string(k[:])
-		m, _ := f.st.Messages.Get(mk)
-		if m.Pending.Label != 0 {
-			// The owner has just spoken; that label will settle by itself.
-			m.SilenceFrom = 0
-			f.st.Messages.Put(mk, m)
-			continue
-		}
 		m.SilenceFrom = 0
-		if err := f.hearSilence(k, &m, r); err != nil {
-			return err
+		if m.Pending.Label == 0 { // else the owner has just spoken; that label will settle by itself
+			if err := f.hearSilence(k, &m, r); err != nil {
+				return err
+			}
 		}
-		f.st.Messages.Put(mk, m)
+		f.st.Messages.Put(string(k[:]), m)
 	}
 }
 
@@ -366,4 +231,191 @@ func (f *Teacher) Restand(k store.MessageKey, m *store.Message, gone uint32) {
 // than what a rule says that calls it important.
 func (f *Teacher) waits(m *store.Message) bool {
 	return f.opts.SilenceDays > 0 && !m.Claimed && (m.Rule == 0 || m.Outcome == store.DecidedOrdinary)
+}
+
+// quietSince is from when on the owner does nothing with m: since it came, or since they read
+// it.
+func quietSince(m *store.Message) store.Moment { return max(m.Arrived, m.ReadAt) }
+
+// Waits is what waits for time to pass, and for a message to come. All of it but the row Early of
+// the state is derived from the rows of messages.
+type Waits struct {
+	*parts
+	settling queue              // messages with a pending label
+	hours    queue              // of store.QuietHours
+	days     queue              // of store.QuietDays
+	silent   queue              // messages whose final silence is waited for, by SilenceFrom
+	backs    []store.MessageKey // see TakenBack
+	early    uint64             // no feedback with a number below it waits for its message
+}
+
+// queue holds messages that wait for time to pass, in order of (since, seq). An entry whose message
+// waits for something else by now, or was forgotten and came again, is void and skipped.
+type queue struct {
+	entries []entry
+	// since returns when m began to wait in this queue; ok is false if it doesn't.
+	since func(m *store.Message) (at store.Moment, ok bool)
+	// over reports whether m has waited for long enough.
+	over func(m *store.Message, now store.Moment) bool
+}
+
+type entry struct {
+	since store.Moment // in Waits.silent the number of an active day
+	seq   uint64
+	key   store.MessageKey
+}
+
+func compareEntries(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.seq, b.seq))
+}
+
+// push enters a message as its row is now. Nearly all come in order.
+func (q *queue) push(k store.MessageKey, m *store.Message) {
+	since, _ := q.since(m)
+	e := entry{since, m.Seq, k}
+	if at, there := slices.BinarySearchFunc(q.entries, e, compareEntries); !there {
+		q.entries = slices.Insert(q.entries, at, e)
+	}
+}
+
+// due returns the first message of q, if it has waited for long enough.
+func (f *Waits) due(q *queue, now store.Moment) (k store.MessageKey, m store.Message, due bool) {
+	for ; len(q.entries) > 0; q.entries = q.entries[1:] {
+		e := q.entries[0]
+		m, known := f.st.Messages.Get(string(e.key[:]))
+		if since, waits := q.since(&m); known && m.Seq == e.seq && waits && since == e.since {
+			return e.key, m, q.over(&m, now)
+		}
+	}
+	return k, m, false
+}
+
+// quiet returns the queue of what has been left alone for so long.
+func (f *Waits) quiet(what store.Quiet, horizon *time.Duration) queue {
+	return queue{
+		since: func(m *store.Message) (store.Moment, bool) { return quietSince(m), m.Quiet == what },
+		over: func(m *store.Message, now store.Moment) bool {
+			since := quietSince(m)
+			return since.Add(*horizon) <= now && (f.opts.SilenceCalendar || m.ReadAt > 0 || f.st.Account.LastActive > since)
+		},
+	}
+}
+
+// clear empties the queues.
+func (f *Waits) clear() {
+	f.settling = queue{
+		since: func(m *store.Message) (store.Moment, bool) { return m.Pending.Since, m.Pending.Label != 0 },
+		over:  func(m *store.Message, now store.Moment) bool { return m.Pending.Since.Add(f.opts.Settle) <= now },
+	}
+	f.hours, f.days = f.quiet(store.QuietHours, &f.opts.Dual.Horizon), f.quiet(store.QuietDays, &f.opts.Dual.MarkedHorizon)
+	f.silent = queue{
+		since: func(m *store.Message) (store.Moment, bool) { return store.Moment(m.SilenceFrom), m.SilenceFrom > 0 },
+		over: func(m *store.Message, now store.Moment) bool {
+			if f.opts.SilenceCalendar {
+				return f.opts.SilenceDays > 0 && m.Arrived+store.Moment(f.opts.SilenceDays)*24*60*60*1000 <= now
+			}
+			return f.opts.SilenceDays > 0 && f.st.Account.ActiveDays >= m.SilenceFrom-1+uint32(f.opts.SilenceDays)
+		},
+	}
+	f.backs = nil
+}
+
+// bySeq returns the keys of all messages in order of Seq.
+func bySeq(messages *store.Table[store.Message], each func(k store.MessageKey, m *store.Message)) []store.MessageKey {
+	type numbered struct {
+		seq uint64
+		key store.MessageKey
+	}
+	all := make([]numbered, 0, messages.Len())
+	messages.Each(func(key string, m *store.Message) {
+		k := store.MessageKey([]byte(key))
+		each(k, m)
+		all = append(all, numbered{m.Seq, k})
+	})
+	slices.SortFunc(all, func(a, b numbered) int { return cmp.Compare(a.seq, b.seq) })
+	keys := make([]store.MessageKey, len(all), len(all)+1)
+	for i := range all {
+		keys[i] = all[i].key
+	}
+	return keys
+}
+
+// rebuildQueues derives what is kept of messages.
+func (f *Filter) rebuildQueues() {
+	w := f.Waits
+	w.clear()
+	queues := []*queue{&w.settling, &w.hours, &w.days, &w.silent}
+	f.People.copies = copyIndex{messages: f.st.Messages}
+	f.Messages.oldest = bySeq(f.st.Messages, func(k store.MessageKey, m *store.Message) {
+		for _, q := range queues {
+			if since, waits := q.since(m); waits {
+				q.entries = append(q.entries, entry{since, m.Seq, k})
+			}
+		}
+	})
+	for _, q := range queues {
+		slices.SortFunc(q.entries, compareEntries)
+	}
+	w.early = f.st.Account.EarlyNext
+	f.st.Early.Each(func(key string, _ *store.Early) { w.early = min(w.early, store.LedgerNumber(key)) })
+}
+
+// Due reports whether the passing of time to now would change anything: a
+// pending label has settled, a silence has lasted long enough, or early feedback
+// has waited long enough. The daemon asks before it journals a tick.
+func (f *Waits) Due(now store.Moment) bool {
+	if f.st.Account.Paused {
+		return false
+	}
+	now = max(now, f.st.Account.Clock)
+	if _, due := f.earlyDue(now); due {
+		return true
+	}
+	for _, q := range []*queue{&f.settling, &f.hours, &f.days, &f.silent} {
+		if _, _, due := f.due(q, now); due {
+			return true
+		}
+	}
+	return false
+}
+
+// TakenBack returns the messages whose lessons the owner has taken back for good, in order, until
+// a TakeBackRequested has done that.
+func (f *Waits) TakenBack() []store.MessageKey {
+	f.backs = slices.DeleteFunc(f.backs, func(k store.MessageKey) bool {
+		m, _ := f.st.Messages.Get(string(k[:]))
+		return !m.Pending.Back
+	})
+	return f.backs
+}
+
+// dropEarly takes one entry out of the table.
+func (f *Waits) dropEarly(key string) store.Early {
+	row, _ := f.st.Early.Get(key)
+	f.st.Early.Delete(key)
+	return row
+}
+
+// oldestEarly returns the entry that has waited longest. Numbers ascend with Since.
+func (f *Waits) oldestEarly() (key string, row store.Early, ok bool) {
+	for ; f.early < f.st.Account.EarlyNext; f.early++ {
+		key = store.LedgerKey(f.early)
+		if row, ok = f.st.Early.Get(key); ok {
+			return key, row, true
+		}
+	}
+	return "", store.Early{}, false
+}
+
+// earlyDue returns the early feedback that will have waited long enough by then, the oldest first.
+func (f *Waits) earlyDue(now store.Moment) (key string, due bool) {
+	key, row, ok := f.oldestEarly()
+	return key, ok && row.Since.Add(f.opts.EarlyFor) <= now
+}
+
+// expireEarly gives up the feedback whose time is over.
+func (f *Waits) expireEarly(r *Result) {
+	for key, due := f.earlyDue(f.st.Account.Clock); due; key, due = f.earlyDue(f.st.Account.Clock) {
+		r.Expired = append(r.Expired, Expired{Feedback: f.dropEarly(key)})
+	}
 }

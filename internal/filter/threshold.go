@@ -108,30 +108,26 @@ func (w *window) calibration() calibration {
 	return w.known
 }
 
-// disown takes the message out of its entry, if it has one: it is forgotten, so that no label
+// disown takes a message out of its entry, if it has one: it is forgotten, so that no label
 // of it comes any more.
-func (w *window) disown(k store.MessageKey) {
-	if slot, ok := w.ring.Find(k); ok {
-		disownAt(w.ring, slot)
+func disown(ring *store.Ring, k store.MessageKey) {
+	if slot, ok := ring.Find(k); ok {
+		s, _ := ring.Get(slot)
+		s.Message = store.MessageKey{}
+		ring.Put(slot, s)
 	}
-}
-
-func disownAt(ring *store.Ring, slot uint32) {
-	s, _ := ring.Get(slot)
-	s.Message = store.MessageKey{}
-	ring.Put(slot, s)
 }
 
 // disownUnknown does what disown does for all messages that are not known.
 func disownUnknown(st *store.State) {
-	var gone []uint32
-	st.Labelled.Each(func(slot uint32, s store.Scored) {
+	var gone []store.MessageKey
+	st.Labelled.Each(func(_ uint32, s store.Scored) {
 		if _, known := st.Messages.Get(string(s.Message[:])); !known && s.Message != (store.MessageKey{}) {
-			gone = append(gone, slot)
+			gone = append(gone, s.Message)
 		}
 	})
-	for _, slot := range gone {
-		disownAt(st.Labelled, slot)
+	for _, k := range gone {
+		disown(st.Labelled, k)
 	}
 }
 
@@ -298,20 +294,10 @@ func enter(sorted []point, p point) []point {
 	return slices.Insert(sorted, at, p)
 }
 
-// replace puts a score in the place of another, of which there is one. Only the scores
-// between the two move.
+// replace puts a score in the place of another, of which there is one.
 func replace(sorted []point, old, now point) []point {
-	from, found := slices.BinarySearchFunc(sorted, old, comparePoints)
-	if !found {
-		return enter(sorted, now)
+	if at, found := slices.BinarySearchFunc(sorted, old, comparePoints); found {
+		sorted = slices.Delete(sorted, at, at+1)
 	}
-	to, _ := slices.BinarySearchFunc(sorted, now, comparePoints)
-	if to > from {
-		to-- // counted without the old one
-		copy(sorted[from:], sorted[from+1:to+1])
-	} else {
-		copy(sorted[to+1:], sorted[to:from])
-	}
-	sorted[to] = now
-	return sorted
+	return enter(sorted, now)
 }

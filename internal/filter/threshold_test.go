@@ -357,29 +357,3 @@ func TestTheThresholdIsThatOfASearchAfterEachLabel(t *testing.T) {
 		}
 	}
 }
-
-// TestReplacingAScoreIsTakingItOutAndEnteringAnother: scores with many ties, beside the slow way.
-func TestReplacingAScoreIsTakingItOutAndEnteringAnother(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 2000 {
-		points := randomScores(rng, 1+rng.IntN(12), 0.4)
-		out := points[rng.IntN(len(points))]
-		in := randomScores(rng, 1, 0.5)[0]
-		var want []point
-		for i, p := range points {
-			if p == out {
-				want = append(append(want, points[:i]...), points[i+1:]...)
-				break
-			}
-		}
-		want = append(want, in)
-		slices.SortFunc(want, comparePoints)
-		before := append([]point(nil), points...)
-		got := replace(points, out, in)
-		for i := range want {
-			if len(got) != len(want) || got[i] != want[i] {
-				t.Fatalf("%v in the place of %v in %v gives %v, want %v", in, out, before, got, want)
-			}
-		}
-	}
-}

@@ -36,21 +36,10 @@ func NewVectors(s *boltfile.Store, account string) *Vectors {
 // Features implements filter.Vectors. They have their names as long as those are
 // kept.
 func (v *Vectors) Features(k store.MessageKey) (*featurize.Features, error) {
-	var x *featurize.Features
-	err := v.view(k, func(p *packed.Vector) (err error) {
-		x, err = featurize.FeaturesOf(p)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var names []byte
 	if f, ok := v.batch[k]; ok {
-		names = f.wait().Names
-	} else {
-		names, err = v.store.Names(v.account, k)
+		return features(k, v.view, func(string, store.MessageKey) ([]byte, error) { return f.wait().Names, nil }, v.account)
 	}
-	return withNames(k, x, names, err)
+	return features(k, v.view, v.store.Names, v.account)
 }
 
 // Named returns the features of a message with their names; an error that wraps
@@ -65,11 +54,7 @@ func (v *Vectors) Named(k store.MessageKey) (*featurize.Features, error) {
 
 // Vector implements filter.Vectors. It reads no names.
 func (v *Vectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(p *packed.Vector) error {
-		into = p.AppendTo(into)
-		return nil
-	})
-	return into, err
+	return vector(k, v.view, into)
 }
 
 // view hands the vector of a message to fn.
@@ -92,9 +77,27 @@ func of(k store.MessageKey, err error) error {
 	return fmt.Errorf("features of message %x: %w", k[:4], err)
 }
 
-// withNames gives the features of a message the names that the store has, unless err says
-// that it has none.
-func withNames(k store.MessageKey, x *featurize.Features, names []byte, err error) (*featurize.Features, error) {
+// viewer hands the vector of a message to fn.
+type viewer func(k store.MessageKey, fn func(*packed.Vector) error) error
+
+func vector(k store.MessageKey, view viewer, into model.Vector) (model.Vector, error) {
+	err := view(k, func(p *packed.Vector) error {
+		into = p.AppendTo(into)
+		return nil
+	})
+	return into, err
+}
+
+// features returns the features of a message, with the names that are kept; nil: without names.
+func features(k store.MessageKey, view viewer, read func(account string, k store.MessageKey) ([]byte, error), account string) (x *featurize.Features, err error) {
+	err = view(k, func(p *packed.Vector) (err error) {
+		x, err = featurize.FeaturesOf(p)
+		return err
+	})
+	if err != nil || read == nil {
+		return x, err
+	}
+	names, err := read(account, k)
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && names == nil:
 		return x, nil
@@ -121,39 +124,22 @@ func NewReplayVectors(s *boltfile.Store, account string) *ReplayVectors {
 
 // Arriving implements past.Vectors. What it returns has no names: a decision
 // needs none.
-func (v *ReplayVectors) Arriving(k store.MessageKey) (x *featurize.Features, err error) {
+func (v *ReplayVectors) Arriving(k store.MessageKey) (*featurize.Features, error) {
 	v.since[k] = struct{}{}
-	err = v.view(k, func(p *packed.Vector) (err error) {
-		x, err = featurize.FeaturesOf(p)
-		return err
-	})
-	return x, err
+	return features(k, v.view, nil, v.account)
 }
 
 // Features implements past.Vectors.
-func (v *ReplayVectors) Features(k store.MessageKey) (x *featurize.Features, err error) {
-	err = v.view(k, func(p *packed.Vector) (err error) {
-		x, err = featurize.FeaturesOf(p)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	read := v.store.BaseNames
+func (v *ReplayVectors) Features(k store.MessageKey) (*featurize.Features, error) {
 	if _, ok := v.since[k]; ok {
-		read = v.store.Names
+		return features(k, v.view, v.store.Names, v.account)
 	}
-	names, err := read(v.account, k)
-	return withNames(k, x, names, err)
+	return features(k, v.view, v.store.BaseNames, v.account)
 }
 
 // Vector implements past.Vectors.
 func (v *ReplayVectors) Vector(k store.MessageKey, into model.Vector) (model.Vector, error) {
-	err := v.view(k, func(p *packed.Vector) error {
-		into = p.AppendTo(into)
-		return nil
-	})
-	return into, err
+	return vector(k, v.view, into)
 }
 
 func (v *ReplayVectors) view(k store.MessageKey, fn func(*packed.Vector) error) error {

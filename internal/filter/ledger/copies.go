@@ -74,12 +74,12 @@ func (c Copies) settle(a *Attempt, e store.LedgerEntry, heed func(at Place, old 
 		return nil
 	case a.Outcome == ingest.MarkDone && a.Copied != nil:
 		e.Copied, e.Tries = *a.Copied, 0
-		l.confirm(a.Number, e)
+		l.confirm(a.Ledger, e)
 		return nil
 	case a.Outcome != ingest.MarkConflict, a.Copied != nil:
 		// A copy that was there before is somebody else's.
 		e.Prior = a.Outcome == ingest.MarkConflict
-		l.settle(a.Number, e, store.MarkAbandoned)
+		l.settle(a.Ledger, e, store.MarkAbandoned)
 		return nil
 	}
 	if p, there := c.l.Places.At(placeOf(e), e.Message); there {
@@ -89,11 +89,11 @@ func (c Copies) settle(a *Attempt, e store.LedgerEntry, heed func(at Place, old 
 	}
 	// The message changed in between; that was no word of the owner's against it.
 	if e.Tries++; e.Tries > maxTries || !c.l.wants(e) {
-		l.settle(a.Number, e, store.MarkAbandoned)
+		l.settle(a.Ledger, e, store.MarkAbandoned)
 		return nil
 	}
-	l.settle(a.Number, e, store.MarkIntended)
-	c.l.ask(request(a.Number, e, a.Flags))
+	l.settle(a.Ledger, e, store.MarkIntended)
+	c.l.ask(request(a.Ledger, e, a.Flags))
 	return nil
 }
 
@@ -101,11 +101,11 @@ func (c Copies) settle(a *Attempt, e store.LedgerEntry, heed func(at Place, old 
 func (c Copies) settleBack(a *Attempt, e store.LedgerEntry) {
 	switch a.Outcome {
 	case ingest.MarkDone:
-		c.l.Entries.settle(a.Number, e, store.MarkUndone)
+		c.l.Entries.settle(a.Ledger, e, store.MarkUndone)
 	case ingest.MarkGone:
-		c.l.Entries.settle(a.Number, e, store.CopyGone)
+		c.l.Entries.settle(a.Ledger, e, store.CopyGone)
 	default:
-		c.l.Undo.giveUp(a.Number, e) // it changes all the time, or is the owner's by now
+		c.l.Undo.giveUp(a.Ledger, e) // it changes all the time, or is the owner's by now
 	}
 }
 

@@ -27,7 +27,7 @@
 // is ours. One that is absent is set if nobody has changed the message since; else the owner may
 // have taken it off, and it is never set again.
 //
-// A copy in another mailbox (copies.go) and a letter (letters.go) have entries, too.
+// A copy in another mailbox (copies.go) and a letter (refusals.go) have entries, too.
 //
 // Read entries.go first, then mark.go, whose.go, undo.go. A Ledger is not safe for concurrent use.
 package ledger

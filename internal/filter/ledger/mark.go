@@ -116,17 +116,20 @@ func (l *Ledger) Enter(k store.MessageKey, m *store.Message, at Place, flags []s
 
 // Attempt is the end of one attempt to set a mark, or to take it back.
 type Attempt struct {
-	Number  uint64 // of the entry
-	Outcome ingest.MarkOutcome
-	Flags   []string      // as read back, canonical
-	Cleared *Place        // where it was to be taken back; nil: it was to be set
-	Copied  *store.Copied // the copy that was asked for; see ingest.MarkResult
+	At      store.Moment       `cbor:"1,keyasint,omitempty"`
+	Ledger  uint64             `cbor:"2,keyasint"` // number of the entry
+	Outcome ingest.MarkOutcome `cbor:"3,keyasint"`
+	Flags   []string           `cbor:"4,keyasint,omitempty"` // as read back, canonical
+	// Cleared is where the mark was to be taken back; nil: it was to be set.
+	Cleared *Place `cbor:"5,keyasint,omitempty"`
+	// Copied is the copy that was asked for; see ingest.MarkResult.
+	Copied *store.Copied `cbor:"20,keyasint,omitempty"`
 }
 
 // Settle takes the end of an attempt. heed hears the flags that were read back at a place,
 // after which old is what was known there, but for what appeared by our own hand.
 func (l *Ledger) Settle(a *Attempt, heed func(at Place, old store.Place, flags []string) error) error {
-	e, _ := l.Entries.Get(a.Number)
+	e, _ := l.Entries.Get(a.Ledger)
 	switch {
 	case e.CopyTo != "":
 		return l.Copies.settle(a, e, heed)
@@ -141,18 +144,18 @@ func (l *Ledger) Settle(a *Attempt, heed func(at Place, old store.Place, flags [
 	case a.Outcome == ingest.MarkUnsure && !l.Whose.besideOurs(e, a.Flags):
 		l.Refuse(e.Message, e.ID, flag)
 	case a.Outcome == ingest.MarkDone:
-		l.Entries.confirm(a.Number, e)
+		l.Entries.confirm(a.Ledger, e)
 	case !undone:
-		l.Entries.settle(a.Number, e, store.MarkAbandoned)
+		l.Entries.settle(a.Ledger, e, store.MarkAbandoned)
 	case ingest.HasFlag(a.Flags, flag):
 		// Our STORE did nothing, and yet the mark is there: somebody else was first.
 		e.Prior = true
-		l.Entries.settle(a.Number, e, store.MarkAbandoned)
+		l.Entries.settle(a.Ledger, e, store.MarkAbandoned)
 	case l.Whose.takenOff(&e, a.Flags):
 		l.Refuse(e.Message, e.ID, flag)
 	default:
 		e.Tries++
-		l.Entries.settle(a.Number, e, store.MarkIntended)
+		l.Entries.settle(a.Ledger, e, store.MarkIntended)
 	}
 
 	if l.Entries.Has(e.Message, func(o store.LedgerEntry) bool { return o.CopyTo != "" }) {
@@ -175,14 +178,14 @@ func (l *Ledger) Settle(a *Attempt, heed func(at Place, old store.Place, flags [
 			return err
 		}
 	}
-	e, _ = l.Entries.Get(a.Number)
+	e, _ = l.Entries.Get(a.Ledger)
 	switch {
 	case !undone || e.State != store.MarkIntended:
 	case e.Tries <= maxTries && l.wants(e):
 		// The message changed in between; that was no word of the owner's against it.
-		l.ask(request(a.Number, e, a.Flags))
+		l.ask(request(a.Ledger, e, a.Flags))
 	default:
-		l.Entries.settle(a.Number, e, store.MarkAbandoned)
+		l.Entries.settle(a.Ledger, e, store.MarkAbandoned)
 	}
 	return nil
 }
@@ -217,6 +220,30 @@ func (l *Ledger) Intents() []ingest.MarkRequest {
 		out = append(out, r)
 	}
 	return out
+}
+
+// Known returns what a source resumes from.
+func (p *Places) Known() (known []ingest.Known) {
+	at := map[string]int{}
+	for name, b := range p.st.Boxes.All() {
+		if b.UIDNext <= 1 && b.BacklogBefore == 0 {
+			// Opened, but killed before the first position was committed: what lies
+			// in it must still count as backlog, so begin as if it were new.
+			continue
+		}
+		at[name] = len(known)
+		known = append(known, ingest.Known{
+			Mailbox: name, UIDValidity: b.UIDValidity, UIDNext: b.UIDNext, HighestModSeq: b.HighestModSeq,
+			BacklogBefore: b.BacklogBefore, Restored: b.RestoredBefore == store.RestoredPending, Flags: map[uint32][]string{},
+		})
+	}
+	for k, row := range p.st.Places.All() {
+		name, uid := store.SplitPlaceKey(k)
+		if i, ok := at[name]; ok {
+			known[i].Flags[uid] = row.Flags
+		}
+	}
+	return known
 }
 
 // Refuse notes that a mark was removed from a message: whoever had set it, it is not set again.

@@ -346,7 +346,7 @@ func (u Undo) settle(a *Attempt, e store.LedgerEntry) {
 		}
 	case ingest.MarkImpossible:
 		if open {
-			u.giveUp(a.Number, e)
+			u.giveUp(a.Ledger, e)
 		}
 		return
 	}
@@ -367,15 +367,15 @@ func (u Undo) settle(a *Attempt, e store.LedgerEntry) {
 	switch {
 	case e.Bare && none:
 		e.Bare = false
-		l.put(a.Number, e)
+		l.put(a.Ledger, e)
 	case e.Bare:
-		l.note(a.Number, e)
+		l.note(a.Ledger, e)
 	case e.State != end && none:
-		l.settle(a.Number, e, end)
+		l.settle(a.Ledger, e, end)
 	case e.State == store.MarkUndoing:
-		l.note(a.Number, e) // what is left of it is asked for already
+		l.note(a.Ledger, e) // what is left of it is asked for already
 	default:
-		l.put(a.Number, e)
+		l.put(a.Ledger, e)
 	}
 }
 
@@ -383,11 +383,11 @@ func (u Undo) settle(a *Attempt, e store.LedgerEntry) {
 // or gives it up: then it stays.
 func (u Undo) again(a *Attempt, e store.LedgerEntry, now store.Place) {
 	if e.Tries++; e.Tries > maxTries {
-		u.giveUp(a.Number, e)
+		u.giveUp(a.Ledger, e)
 		return
 	}
-	u.l.Entries.note(a.Number, e)
-	u.l.ask(u.request(a.Number, e, *a.Cleared, now))
+	u.l.Entries.note(a.Ledger, e)
+	u.l.ask(u.request(a.Ledger, e, *a.Cleared, now))
 }
 
 // giveUp ends the attempt to take back what an entry set: it stays.

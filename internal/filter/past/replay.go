@@ -108,7 +108,7 @@ func (r *Rerun) Try(o filter.Options, prior *store.PackedVector) (*Trial, error)
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	st := r.rec.State().Scratch()
-	t := &Trial{opts: o, rec: r.rec, primed: prior != nil, judged: map[store.MessageKey]verdict{}, deferred: map[store.MessageKey]store.Lesson{}}
+	t := &Trial{opts: o, rec: r.rec, primed: prior != nil, judged: map[store.MessageKey]filter.Decision{}, deferred: map[store.MessageKey]store.Lesson{}}
 	begun := filter.HasLearnt(st)
 	switch {
 	case prior != nil && begun:
@@ -170,7 +170,7 @@ type Trial struct {
 	rec    *filter.Filter
 	primed bool          // the prior is the trial's own
 	begin  store.Account // before the first entry
-	judged map[store.MessageKey]verdict
+	judged map[store.MessageKey]filter.Decision
 	last   TrialDecision
 	// deferred are provisional labels that the recorded learner heard and this one does not,
 	// until they stand.
@@ -187,13 +187,6 @@ type TrialDecision struct {
 	// A trial marks from the first message on, also what was there before, in shadow, or
 	// when it was read already.
 	Marked bool
-}
-
-// verdict is what a trial keeps of a decision.
-type verdict struct {
-	score        float64
-	outcome      store.Outcome
-	above, ruled bool
 }
 
 // Learnt is what a trial has learnt since its beginning.
@@ -236,7 +229,7 @@ func (t *Trial) Decided(recorded *filter.Decision, x *featurize.Features, vouche
 			t.l.Line().Prove()
 			t.last.Marked = t.l.Line().Spend(t.rec.Teacher.Day(a.Clock)) == store.ReasonThreshold
 		}
-		t.judged[d.Message] = verdict{d.Score, d.Outcome, d.Above, d.Rule != nil}
+		t.judged[d.Message] = d
 		return err
 	})
 }
@@ -249,14 +242,9 @@ func (t *Trial) Learnt(l store.Lesson, marked bool) {
 			return nil
 		}
 		delete(t.deferred, l.Message)
-		return t.teach(l, marked)
-	})
-}
-
-// Overheard implements filter.Follower.
-func (t *Trial) Overheard(l store.Lesson) {
-	t.do(func(*store.Account) error {
-		delete(t.deferred, l.Message)
+		if l.Learnt() {
+			return t.teach(l, marked)
+		}
 		own := t.own(l)
 		t.l.Line().Hear(&own)
 		return nil
@@ -278,7 +266,7 @@ func (t *Trial) Stood(k store.MessageKey) {
 func (t *Trial) own(l store.Lesson) store.Lesson {
 	l.At = t.l.State().Account.Clock
 	if v, ok := t.judged[l.Message]; ok {
-		l.Judged, l.Outcome, l.Above, l.Ruled = v.score, v.outcome, v.above, v.ruled
+		l.Judged, l.Outcome, l.Above, l.Ruled = v.Score, v.Outcome, v.Above, v.Rule != nil
 	}
 	return l
 }

@@ -252,14 +252,12 @@ func (w *rewriting) relearn(p Past) error {
 		if err := cmp.Or(p.Interrupted(), r.ReplayTo(l.Replayed)); err != nil {
 			return err
 		}
-		x, err := w.f.Vectors().Vector(l.Message, nil)
-		if err != nil {
-			return fmt.Errorf("looking up the vector of lesson %d: %w", l.Order, err)
-		}
+		learn := r.Repeat
 		if i >= w.intact || w.fromNothing() {
-			r.Learn(l, x)
-		} else {
-			r.Repeat(l, x)
+			learn = r.Learn
+		}
+		if err := learn(l); err != nil {
+			return fmt.Errorf("lesson %d: %w", l.Order, err)
 		}
 	}
 	w.learner = r
