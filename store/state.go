@@ -191,13 +191,12 @@ func (s *State) Learnt() *State {
 // must write all of s.
 func (s *State) Rewrite(from *State) {
 	s.Weights = from.Weights
-	s.adopt(from)
-}
-
-func (s *State) adopt(from *State) {
 	from.Labelled.copyTo(s.Labelled)
 	from.Supports.copyTo(s.Supports)
 	from.Window.copyTo(s.Window)
+	if s.edits.broken == nil { // a row that from lost is missing here, too
+		s.edits.broken = from.edits.broken
+	}
 }
 
 // weightChange is one change of the weights, of one kind. A redo record has those of its

@@ -135,6 +135,9 @@ func TestAMalformedRowIsNoticed(t *testing.T) {
 		if _, err := loaded.Changes(nil); loaded.Err() == nil || !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: the error is %v, of a commit %v; want ErrDamaged", name, loaded.Err(), err)
 		}
+		if loaded.Learnt().Err() == nil || loaded.Scratch().Err() == nil {
+			t.Errorf("%s: a copy says nothing of the row that it lacks", name)
+		}
 	}
 }
 

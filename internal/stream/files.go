@@ -258,10 +258,7 @@ func (f *Files) Begin(p store.Partition, begin func(*boltfile.Store) error) erro
 	if err := f.let(p); err != nil { // first: a Compact of the old file would rename over the new one
 		return err
 	}
-	if err := os.Rename(draft, path); err != nil {
-		return err
-	}
-	if err := boltfile.SyncDir(f.dir); err != nil {
+	if err := boltfile.Place(draft, path, true); err != nil {
 		return err
 	}
 	return f.openOne(p, path, f.o)
