@@ -249,7 +249,7 @@ soak:
 	HINGED_KILL_TIMES=0 HINGED_MONTH_KILLS=0 $(GO) test -count=3 -v -run 'Kill(AtRandom|AKernel)|AMonth' -timeout 3h ./internal/e2e
 	HINGED_KILL_OWNERS=10 HINGED_KILL_TIMES=100 HINGED_MONTH_KILLS=60 $(GO) test $(RACE) -count=1 -v -run 'Kill|AMonth' -timeout 8h ./internal/e2e
 	HINGED_STREAM_MESSAGES=20000 HINGED_STREAM_ACCOUNTS=200 HINGED_STREAM_TURNS=400 HINGED_STREAM_KILLS=200 HINGED_STREAM_BROKERS=3 $(GO) test $(RACE) -count=1 -v -run ThreeProcesses -timeout 6h ./internal/e2e
-	HINGED_KAFKA_BROKERS=3 $(GO) test -count=1 -parallel 2 -timeout 1h ./internal/stream ./internal/deadletters ./internal/setup
+	HINGED_KAFKA_BROKERS=3 $(GO) test -count=1 -parallel 2 -timeout 1h ./internal/run/stream ./internal/run/deadletters ./internal/program/setup
 	HINGED_KAFKA_BROKERS=3 $(GO) test -count=1 -v -parallel 2 -run 'AMailboxAndATopic|Reload|RollingUpgrade|CatchUp|PrometheusScrapes|PagesCommands' -timeout 1h ./internal/e2e
 	HINGED_STREAM_MESSAGES=120000 HINGED_STREAM_MIB=512 $(GO) test -count=1 -v -run ACatchUp -timeout 1h ./internal/e2e
 	HINGED_LOAD_SECONDS=60 HINGED_LOAD_ROUNDS=30 $(GO) test -count=1 -run '^$$' -bench DashboardLoad -benchtime 1x -timeout 3h ./internal/e2e
@@ -278,11 +278,11 @@ bench-scale: export HINGED_BENCH_MBOX = $(abspath $(MTD))
 bench-scale: export HINGED_BENCH_OWNER = $(OWNER)
 bench-scale:
 	@test -f '$(MTD)' || { echo 'usage: make bench-scale MTD=FILE OWNER=ADDRESS (real mail, a year of it)' >&2; exit 2; }
-	$(GO) test -run '^$$' -bench 'Scale$$' -benchtime 1x -timeout 1h ./internal/writer
-	$(GO) test -run '^$$' -bench 'Growth$$|Written' -benchtime 1x -timeout 1h ./internal/writer
+	$(GO) test -run '^$$' -bench 'Scale$$' -benchtime 1x -timeout 1h ./internal/run/writer
+	$(GO) test -run '^$$' -bench 'Growth$$|Written' -benchtime 1x -timeout 1h ./internal/run/writer
 
 attacks:
-	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/filter
+	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/account/filter
 	$(GO) test -count=1 -v -run 'Attacks$$' ./internal/e2e -attack-table
 
 pins: export HINGED_MTD = $(abspath $(MTD))

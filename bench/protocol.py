@@ -110,7 +110,7 @@ def delayed(stream, learner, patience):
 
 
 def figures(scores, labels, threshold=0.0):
-    """The figures of a play, defined as `hinged eval` defines them (internal/evaluate/metrics.go)."""
+    """The figures of a play, defined as `hinged eval` defines them (internal/measure/evaluate/metrics.go)."""
     order = np.argsort(-scores, kind="stable")
     sorted_scores, hits = scores[order], np.cumsum(labels[order])
     places = np.arange(1, len(scores) + 1)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/hinged/hinged/internal/zones"
+	"github.com/hinged/hinged/internal/host/zones"
 )
 
 // maxFileBytes is far above any real configuration.

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/hinged/hinged/internal/zones"
+	"github.com/hinged/hinged/internal/host/zones"
 )
 
 // place is where a mistake was already reported.

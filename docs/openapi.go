@@ -10,5 +10,5 @@ import _ "embed"
 var openAPI []byte
 
 // OpenAPI returns the OpenAPI document of the HTTP API, as JSON. The caller must not
-// change it. go test ./internal/control -update writes it.
+// change it. go test ./internal/face/control -update writes it.
 func OpenAPI() []byte { return openAPI }

@@ -37,9 +37,9 @@ failed=0
 export HINGED_PINS=1
 run ./internal/project ./bench/mailbox -run 'TestPins$'
 if [ -z "${QUICK:-}" ]; then
-	run -p 1 ./internal/stream ./internal/replay -run "$streams"
+	run -p 1 ./internal/run/stream ./internal/run/replay -run "$streams"
 	run -parallel 8 ./internal/e2e -run 'TestR[0-9]|TestAReload|ARollingUpgrade|BootstrapKilled'
-	run ./cmd/hinged ./ingest/imap ./store/boltfile ./internal/evaluate ./internal/filter -run 'TestR[0-9]'
+	run ./cmd/hinged ./ingest/imap ./store/boltfile ./internal/measure/evaluate ./internal/account/filter -run 'TestR[0-9]'
 fi
 LC_ALL=C sort -u "$work/now" >"$work/sorted"
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/bench/mailbox/persons"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/account/filter"
 )
 
 // outcome is what one tool made of the live part of one life.

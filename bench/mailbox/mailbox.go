@@ -10,8 +10,8 @@ import (
 	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/pipeline"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/run/pipeline"
 )
 
 // roles are what the folders are for.

@@ -13,8 +13,8 @@ import (
 	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )

@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/hinged/hinged/bench/mailbox/persons"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/account/filter"
 )
 
 // result is what came of one play, by hinged and other tools.

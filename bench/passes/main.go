@@ -14,9 +14,9 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/filter/past"
-	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )

@@ -21,8 +21,8 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

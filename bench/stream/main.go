@@ -28,7 +28,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/account/filter"
 )
 
 func TestDefaultsOfConfigAndFilterAreTheSame(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/face/cli"
 )
 
 // exitStopped is the exit code after Ctrl-C, as shells have it: 128 and the signal's

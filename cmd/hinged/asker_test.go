@@ -22,7 +22,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

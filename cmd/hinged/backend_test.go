@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/control"
+	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/bootstrap"
+	"github.com/hinged/hinged/internal/program/bootstrap"
 )
 
 // TestADryRunListsBySender, with one line of reasons for each message, whatever is in a

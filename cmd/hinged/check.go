@@ -14,11 +14,11 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/dashboard"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/setup"
-	"github.com/hinged/hinged/internal/words"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/dashboard"
+	"github.com/hinged/hinged/internal/program/setup"
 )
 
 // checkFlags are the flags of check.

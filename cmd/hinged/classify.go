@@ -20,10 +20,10 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/passthrough"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/host/passthrough"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/copies"
 )

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 var openDashboard = of(desk.Help{

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/deadletters"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/run/deadletters"
 )
 
 // lettersQuery is what `hinged kafka dead-letters` is asked.

@@ -18,11 +18,11 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
-	"github.com/hinged/hinged/internal/bootstrap"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/demo"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/program/bootstrap"
+	"github.com/hinged/hinged/internal/program/daemon"
+	"github.com/hinged/hinged/internal/program/demo"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

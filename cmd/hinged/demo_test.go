@@ -18,10 +18,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/demo"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/program/daemon"
+	"github.com/hinged/hinged/internal/program/demo"
 )
 
 // leftovers are what a demo makes in the directory for temporary files.

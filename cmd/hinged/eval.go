@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/internal/whatif"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/measure/evaluate"
+	"github.com/hinged/hinged/internal/measure/whatif"
 )
 
 // evalFlags are the flags of eval.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/words"
+	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // The size of the screen that an explanation fits on unless --parts asks for

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/internal/words"
 	"github.com/hinged/hinged/store"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/setup"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/program/setup"
 )
 
 // initFlags are what init can be told instead of asking or finding out.

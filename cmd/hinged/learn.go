@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // Bounds of what learn hands over at a time.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/program/daemon"
+	"github.com/hinged/hinged/internal/run/stream"
 )
 
 // link is the connection of a stream to its brokers, with what the options were made from.

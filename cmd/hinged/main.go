@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/copies"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/lab/verbs"
 )
 

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/memlimit"
+	"github.com/hinged/hinged/internal/host/memlimit"
 )
 
 // limitMemory keeps the process to memory_limit, or else to what its container may use,

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/letter"
-	"github.com/hinged/hinged/internal/notify"
-	"github.com/hinged/hinged/internal/setup"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/face/letter"
+	"github.com/hinged/hinged/internal/face/notify"
+	"github.com/hinged/hinged/internal/program/setup"
 )
 
 // notifyTargets turns an account's ways to tell its owner of important mail into those of

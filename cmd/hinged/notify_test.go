@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 func TestCheckSendsATestNotificationAfterAsking(t *testing.T) {

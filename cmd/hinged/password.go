@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/dashboard"
+	"github.com/hinged/hinged/internal/face/dashboard"
 )
 
 // newUser prints the section of a user of the dashboard with a new password.

@@ -12,8 +12,8 @@ import (
 	"strconv"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/run/stream"
 )
 
 // recoverQuery is what `hinged kafka recover` is asked.

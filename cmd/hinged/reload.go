@@ -17,9 +17,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/notify"
-	"github.com/hinged/hinged/internal/service"
+	"github.com/hinged/hinged/internal/face/notify"
+	"github.com/hinged/hinged/internal/host/service"
+	"github.com/hinged/hinged/internal/program/daemon"
 )
 
 // liveKeys are the top-level keys and tables of the configuration that a running daemon

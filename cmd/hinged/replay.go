@@ -7,10 +7,10 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/replay"
-	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/run/replay"
+	"github.com/hinged/hinged/internal/run/stream"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/program/daemon"
 )
 
 func runCommand() *cobra.Command {

@@ -19,15 +19,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/bootstrap"
-	"github.com/hinged/hinged/internal/demo"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/internal/lab/verbs"
-	"github.com/hinged/hinged/internal/setup"
+	"github.com/hinged/hinged/internal/measure/evaluate"
+	"github.com/hinged/hinged/internal/measure/whatif"
+	"github.com/hinged/hinged/internal/program/bootstrap"
+	"github.com/hinged/hinged/internal/program/demo"
+	"github.com/hinged/hinged/internal/program/setup"
 	"github.com/hinged/hinged/internal/testkit/published"
-	"github.com/hinged/hinged/internal/whatif"
 )
 
 // schemas says of every verb with --json what it prints there: of those by hand here, of

@@ -22,10 +22,10 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/daemon"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/lab/verbs"
+	"github.com/hinged/hinged/internal/program/daemon"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

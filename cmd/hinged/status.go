@@ -10,11 +10,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/hinged/hinged/internal/ceiling"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/stream"
-	"github.com/hinged/hinged/internal/words"
+	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/measure/ceiling"
+	"github.com/hinged/hinged/internal/run/stream"
 )
 
 // statusQuery is what `hinged status` is asked.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // household is the status of so many accounts, four of them not as they should be.

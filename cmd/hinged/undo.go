@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // undoQuery is what `hinged undo` is asked.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/face/cli"
 )
 
 // hinged runs the program in this process.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

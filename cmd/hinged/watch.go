@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/words"
+	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // watchView is what `hinged run` shows on a terminal: a line for each message that is

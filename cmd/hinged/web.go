@@ -15,12 +15,12 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/dashboard"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/metrics"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/dashboard"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/face/metrics"
+	"github.com/hinged/hinged/internal/program/daemon"
 )
 
 // web is the dashboard of a daemon, with the HTTP API and the metrics. A nil web is the one

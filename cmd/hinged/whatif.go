@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/whatif"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/measure/whatif"
 )
 
 // How often to ask how far a replay is, and how long to wait for it to stop.

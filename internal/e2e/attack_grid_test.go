@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // gridKind is one kind of forged mail.

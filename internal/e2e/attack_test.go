@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

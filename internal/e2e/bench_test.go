@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/archive"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/internal/bootstrap"
+	"github.com/hinged/hinged/internal/program/bootstrap"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

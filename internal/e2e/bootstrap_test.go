@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/bootstrap"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/program/bootstrap"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

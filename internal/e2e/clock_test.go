@@ -19,8 +19,8 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/internal/program/daemon"
+	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

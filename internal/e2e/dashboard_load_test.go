@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/dashboard"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/dashboard"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/dashboard"
+	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

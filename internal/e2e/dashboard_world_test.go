@@ -17,11 +17,11 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
-	"github.com/hinged/hinged/internal/daemon"
-	"github.com/hinged/hinged/internal/dashboard"
-	"github.com/hinged/hinged/internal/demo"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/face/dashboard"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/program/daemon"
+	"github.com/hinged/hinged/internal/program/demo"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // TestADigestMailComesAtItsTime has the program itself put one into the mailbox, at the next

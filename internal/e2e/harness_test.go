@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

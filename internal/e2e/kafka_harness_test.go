@@ -18,8 +18,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/stream"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/run/stream"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/setup"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/program/setup"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

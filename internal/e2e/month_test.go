@@ -13,7 +13,7 @@ import (
 
 	goimap "github.com/emersion/go-imap/v2"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

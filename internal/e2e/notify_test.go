@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/notify"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/face/notify"
 )
 
 // TestEveryConfirmedMarkIsToldOnce has a daemon tell of what it marks by a webhook and by a

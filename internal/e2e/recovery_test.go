@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // tokens are the OAuth tokens that a Dovecot takes: JSON Web Tokens (RFC 7519), which it

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // reloads is how often the configuration is read again in the test below.

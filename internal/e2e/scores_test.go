@@ -14,11 +14,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hinged/hinged/internal/control"
-	"github.com/hinged/hinged/internal/desk"
-	"github.com/hinged/hinged/internal/filter/past"
+	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/face/control"
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/internal/writer"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
-	"github.com/hinged/hinged/internal/desk"
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 

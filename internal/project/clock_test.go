@@ -14,7 +14,7 @@ import (
 )
 
 // clockless are the packages in which time comes with the events only.
-var clockless = []string{"model", "model/theory", "featurize", "internal/filter"}
+var clockless = []string{"model", "model/theory", "featurize", "internal/account/filter"}
 
 // moments are the names of package time that read a clock, wait for one, or
 // bring in the machine's time zone.

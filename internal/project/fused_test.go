@@ -62,7 +62,7 @@ func TestNoProductIsFusedWithASum(t *testing.T) {
 	compiles(t)
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
-			c := assemble(t, root, arch, "./model", "./model/theory", "./featurize", "./store", "./internal/filter")
+			c := assemble(t, root, arch, "./model", "./model/theory", "./featurize", "./store", "./internal/account/filter")
 			for _, line := range c.fused {
 				t.Error(line)
 			}

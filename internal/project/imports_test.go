@@ -23,8 +23,8 @@ var layers = []struct {
 }{
 	{"model", nil},
 	{"model/theory", []string{"model"}},
-	{"config", []string{"internal/zones"}},
-	{"internal/zones", nil},
+	{"config", []string{"internal/host/zones"}},
+	{"internal/host/zones", nil},
 	{"ingest", nil},
 	{"ingest/...", []string{"ingest"}},
 	{"store/packed", []string{"model"}},
@@ -33,47 +33,53 @@ var layers = []struct {
 	{"store/boltfile", []string{"model", "store", "store/packed"}},
 	{"store/snapshot", []string{"store", "store/boltfile", "store/packed"}},
 	{"store/copies", []string{"store", "store/boltfile"}},
-	{"internal/pipeline", []string{"featurize"}},
+	{"internal/run/pipeline", []string{"featurize"}},
 	{"internal/lab", []string{"model", "model/theory"}},
-	{"internal/lab/verbs", []string{"config", "internal/cli", "internal/evaluate", "internal/filter", "internal/lab", "internal/prior", "internal/writer", "model", "model/theory", "store/boltfile"}},
-	{"internal/cli", []string{"config", "featurize", "internal/evaluate", "internal/filter", "internal/prior", "model", "store"}},
-	{"internal/loopback", nil},
-	{"internal/atomicfile", nil},
-	{"internal/memlimit", nil},
-	{"internal/service", nil},
-	{"internal/testkit/...", []string{"ingest", "internal/loopback", "internal/testkit/...", "model", "store", "store/boltfile", "store/packed"}},
-	{"internal/passthrough", nil},
-	{"internal/filter/ledger", []string{"ingest", "model", "store"}},
-	{"internal/filter", []string{"featurize", "ingest", "internal/filter/ledger", "internal/zones", "model", "store"}},
-	{"internal/filter/past", []string{"featurize", "internal/filter", "internal/filter/ledger", "model", "store"}},
-	{"internal/words", []string{"featurize", "internal/filter", "model"}},
-	{"internal/prior", []string{"featurize", "internal/words", "model", "store"}},
-	{"internal/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/filter", "internal/pipeline", "internal/zones", "model", "store"}},
-	{"internal/writer", []string{"featurize", "internal/filter", "internal/filter/past", "model", "store", "store/boltfile", "store/packed"}},
-	{"internal/stream", []string{"featurize", "ingest/kafka", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/writer", "internal/zones", "model", "store", "store/boltfile", "store/snapshot"}},
-	{"internal/ceiling", []string{"internal/evaluate", "internal/filter", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/whatif", []string{"internal/filter", "internal/filter/past", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/naming", []string{"featurize", "internal/words", "internal/writer", "model", "store", "store/boltfile"}},
-	{"internal/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/ceiling", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/naming", "internal/passthrough", "internal/pipeline", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
-	{"internal/control", []string{"docs", "internal/desk", "internal/passthrough", "internal/stream", "store", "store/boltfile"}},
-	{"internal/daemon", []string{"featurize", "ingest/...", "internal/ceiling", "internal/control", "internal/desk", "internal/filter", "internal/filter/ledger", "internal/filter/past", "internal/pipeline", "internal/stream", "internal/whatif", "internal/words", "internal/writer", "model", "store", "store/boltfile", "store/copies"}},
-	{"internal/metrics", []string{"ingest/kafka", "internal/desk", "internal/stream", "store/boltfile"}},
-	{"internal/notify", []string{"internal/atomicfile", "internal/desk"}},
-	{"internal/letter", []string{"internal/desk", "internal/filter", "internal/filter/ledger", "internal/words", "store"}},
-	{"internal/bootstrap", []string{"featurize", "ingest", "internal/daemon", "internal/desk", "internal/evaluate", "internal/filter", "internal/pipeline", "internal/words", "store", "store/boltfile"}},
-	{"internal/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/control", "internal/desk", "internal/stream", "internal/zones", "store", "store/boltfile"}},
-	{"internal/deadletters", []string{"ingest/kafka"}},
-	{"internal/replay", []string{"ingest/kafka", "internal/stream", "store", "store/boltfile"}},
-	{"internal/dashboard", []string{"internal/atomicfile", "internal/dashboard/...", "internal/desk", "internal/whatif", "internal/words", "model"}},
-	{"internal/dashboard/plot", nil},
-	{"internal/demo", []string{"internal/bootstrap", "internal/daemon", "internal/desk", "internal/filter", "internal/zones"}},
+	{"internal/lab/verbs", []string{"config", "internal/face/cli", "internal/measure/evaluate", "internal/account/filter", "internal/lab", "internal/account/prior", "internal/run/writer", "model", "model/theory", "store/boltfile"}},
+	{"internal/face/cli", []string{"config", "featurize", "internal/measure/evaluate", "internal/account/filter", "internal/account/prior", "model", "store"}},
+	{"internal/host/loopback", nil},
+	{"internal/host/atomicfile", nil},
+	{"internal/host/memlimit", nil},
+	{"internal/host/service", nil},
+	{"internal/testkit/...", []string{"ingest", "internal/host/loopback", "internal/testkit/...", "model", "store", "store/boltfile", "store/packed"}},
+	{"internal/host/passthrough", nil},
+	{"internal/account/ledger", []string{"ingest", "model", "store"}},
+	{"internal/account/filter", []string{"featurize", "ingest", "internal/account/ledger", "internal/host/zones", "model", "store"}},
+	{"internal/account/past", []string{"featurize", "internal/account/filter", "internal/account/ledger", "model", "store"}},
+	{"internal/account/words", []string{"featurize", "internal/account/filter", "model"}},
+	{"internal/account/prior", []string{"featurize", "internal/account/words", "model", "store"}},
+	{"internal/measure/evaluate", []string{"featurize", "ingest", "ingest/archive", "internal/account/filter", "internal/run/pipeline", "internal/host/zones", "model", "store"}},
+	{"internal/run/writer", []string{"featurize", "internal/account/filter", "internal/account/past", "model", "store", "store/boltfile", "store/packed"}},
+	{"internal/run/stream", []string{"featurize", "ingest/kafka", "internal/account/filter", "internal/account/past", "internal/run/pipeline", "internal/run/writer", "internal/host/zones", "model", "store", "store/boltfile", "store/snapshot"}},
+	{"internal/measure/ceiling", []string{"internal/measure/evaluate", "internal/account/filter", "internal/run/writer", "model", "store", "store/boltfile"}},
+	{"internal/measure/whatif", []string{"internal/account/filter", "internal/account/past", "internal/account/prior", "internal/run/writer", "model", "store", "store/boltfile"}},
+	{"internal/face/naming", []string{"featurize", "internal/account/words", "internal/run/writer", "model", "store", "store/boltfile"}},
+	{"internal/face/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/measure/ceiling", "internal/account/filter", "internal/account/ledger", "internal/account/past", "internal/face/naming", "internal/host/passthrough", "internal/run/pipeline", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "internal/run/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/face/control", []string{"docs", "internal/face/desk", "internal/host/passthrough", "internal/run/stream", "store", "store/boltfile"}},
+	{"internal/program/daemon", []string{"featurize", "ingest/...", "internal/measure/ceiling", "internal/face/control", "internal/face/desk", "internal/account/filter", "internal/account/ledger", "internal/account/past", "internal/run/pipeline", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "internal/run/writer", "model", "store", "store/boltfile", "store/copies"}},
+	{"internal/face/metrics", []string{"ingest/kafka", "internal/face/desk", "internal/run/stream", "store/boltfile"}},
+	{"internal/face/notify", []string{"internal/host/atomicfile", "internal/face/desk"}},
+	{"internal/face/letter", []string{"internal/face/desk", "internal/account/filter", "internal/account/ledger", "internal/account/words", "store"}},
+	{"internal/program/bootstrap", []string{"featurize", "ingest", "internal/program/daemon", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/run/pipeline", "internal/account/words", "store", "store/boltfile"}},
+	{"internal/program/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/face/control", "internal/face/desk", "internal/run/stream", "internal/host/zones", "store", "store/boltfile"}},
+	{"internal/run/deadletters", []string{"ingest/kafka"}},
+	{"internal/run/replay", []string{"ingest/kafka", "internal/run/stream", "store", "store/boltfile"}},
+	{"internal/face/dashboard", []string{"internal/host/atomicfile", "internal/face/dashboard/...", "internal/face/desk", "internal/measure/whatif", "internal/account/words", "model"}},
+	{"internal/face/dashboard/plot", nil},
+	{"internal/program/demo", []string{"internal/program/bootstrap", "internal/program/daemon", "internal/face/desk", "internal/account/filter", "internal/host/zones"}},
+	{"internal/host", nil},     // a floor: its doc.go alone
+	{"internal/account", nil},  // a floor
+	{"internal/run", nil},      // a floor
+	{"internal/measure", nil},  // a floor
+	{"internal/face", nil},     // a floor
+	{"internal/program", nil},  // a floor
 	{"internal/project", nil},  // tests only
 	{"internal/e2e", nil},      // tests only
 	{"docs", nil},              // the description of the API, which is part of the program
 	{"docs/examples/...", nil}, // for those who have nothing of ours
-	{"bench/...", []string{"bench/mailbox/...", "config", "featurize", "ingest", "ingest/archive", "internal/cli", "internal/filter", "internal/filter/past", "internal/pipeline", "internal/prior", "internal/writer", "model", "store", "store/boltfile"}},
+	{"bench/...", []string{"bench/mailbox/...", "config", "featurize", "ingest", "ingest/archive", "internal/face/cli", "internal/account/filter", "internal/account/past", "internal/run/pipeline", "internal/account/prior", "internal/run/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "ingest/...", "internal/bootstrap", "internal/ceiling", "internal/cli", "internal/control", "internal/daemon", "internal/dashboard", "internal/deadletters", "internal/demo", "internal/desk", "internal/evaluate", "internal/filter", "internal/letter", "internal/memlimit", "internal/metrics", "internal/notify", "internal/passthrough", "internal/replay", "internal/service", "internal/setup", "internal/stream", "internal/whatif", "internal/words", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "ingest/...", "internal/program/bootstrap", "internal/measure/ceiling", "internal/face/cli", "internal/face/control", "internal/program/daemon", "internal/face/dashboard", "internal/run/deadletters", "internal/program/demo", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/face/letter", "internal/host/memlimit", "internal/face/metrics", "internal/face/notify", "internal/host/passthrough", "internal/run/replay", "internal/host/service", "internal/program/setup", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state
@@ -81,13 +87,13 @@ var layers = []struct {
 // do without.
 // A trailing slash means everything below as well.
 var unfit = map[string][]string{
-	"model/theory":           {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
-	"model":                  {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
-	"featurize":              {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
-	"store/boltfile":         {"reflect", "unsafe"},
-	"internal/filter":        {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
-	"internal/filter/ledger": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
-	"internal/filter/past":   {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"model/theory":            {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
+	"model":                   {"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "sync", "syscall", "time"},
+	"featurize":               {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net/http", "os", "os/", "syscall"},
+	"store/boltfile":          {"reflect", "unsafe"},
+	"internal/account/filter": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"internal/account/ledger": {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
+	"internal/account/past":   {"context", "crypto/rand", "hash/maphash", "log", "log/", "math/rand", "math/rand/", "net", "net/", "os", "os/", "syscall"},
 }
 
 // listed is what go list tells of a package.
@@ -190,7 +196,7 @@ func TestNothingShippedImportsTestHelpers(t *testing.T) {
 
 // Whoever decides, learns or evaluates needs rows and states, and no database.
 func TestNothingThatDecidesLinksADatabase(t *testing.T) {
-	for _, p := range list(t, "-deps", "./internal/filter", "./internal/prior", "./internal/evaluate") {
+	for _, p := range list(t, "-deps", "./internal/account/filter", "./internal/account/prior", "./internal/measure/evaluate") {
 		if strings.HasPrefix(p.ImportPath, "go.etcd.io/") || p.ImportPath == module+"/store/boltfile" {
 			t.Errorf("the filter, the prior or the evaluation depends on %s", p.ImportPath)
 		}
@@ -201,7 +207,7 @@ func TestNothingThatDecidesLinksADatabase(t *testing.T) {
 func TestTheDaemonLinksNoLaboratoryAndNoBroker(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/hinged") {
 		dir, _ := ours(p.ImportPath)
-		if within("internal/lab/...", dir) || dir == "model/theory" || dir == "internal/loopback" {
+		if within("internal/lab/...", dir) || dir == "model/theory" || dir == "internal/host/loopback" {
 			t.Errorf("the program contains %s", p.ImportPath)
 		}
 		for _, other := range []string{"github.com/twmb/franz-go", "github.com/chromedp"} {
@@ -242,5 +248,36 @@ func TestPackagesThatMakeStateImportNothingThatDiffersFromRunToRun(t *testing.T)
 				}
 			}
 		}
+	}
+}
+
+// floors are the folders of internal/ from the ground up.
+var floors = []string{"host", "account", "run", "measure", "face", "program", "lab"}
+
+func TestNoArrowOfTheHouseRunsUp(t *testing.T) {
+	floor := func(dir string) int {
+		name, inside := strings.CutPrefix(dir, "internal/")
+		if name, _, _ = strings.Cut(name, "/"); !inside {
+			return -1
+		}
+		return slices.Index(floors, name)
+	}
+	arrows := 0
+	for _, p := range list(t, "./internal/...") {
+		dir, _ := ours(p.ImportPath)
+		from := floor(dir)
+		for _, imported := range p.Imports {
+			to, _ := ours(imported)
+			switch to := floor(to); {
+			case from < 0 || to < 0: // tests' own folders, and what is outside
+			case to > from:
+				t.Errorf("%s imports %s, which is above it", dir, imported)
+			default:
+				arrows++
+			}
+		}
+	}
+	if arrows < 50 {
+		t.Errorf("found only %d imports", arrows)
 	}
 }

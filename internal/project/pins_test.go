@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/demo"
-	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/prior"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/prior"
+	"github.com/hinged/hinged/internal/measure/evaluate"
+	"github.com/hinged/hinged/internal/program/demo"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 )

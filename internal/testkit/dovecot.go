@@ -20,7 +20,7 @@ import (
 	goimap "github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 
-	"github.com/hinged/hinged/internal/loopback"
+	"github.com/hinged/hinged/internal/host/loopback"
 )
 
 // DovecotOptions configure StartDovecot. The zero value is a plain-text server for one

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hinged/hinged/internal/loopback"
+	"github.com/hinged/hinged/internal/host/loopback"
 )
 
 // configure writes dovecot.conf and the users, for Dovecot 2.3.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/hinged/hinged/internal/loopback"
+	"github.com/hinged/hinged/internal/host/loopback"
 )
 
 // The listeners of a broker, in the order of their ports.

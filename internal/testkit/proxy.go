@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hinged/hinged/internal/loopback"
+	"github.com/hinged/hinged/internal/host/loopback"
 )
 
 // Proxy passes connections on to a server and can spoil them.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/loopback"
+	"github.com/hinged/hinged/internal/host/loopback"
 )
 
 // Need skips the test, saying so, when err says that something cannot run here, and with

@@ -15,8 +15,8 @@ import (
 
 	"github.com/hinged/hinged/bench/mailbox/persons"
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/prior"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/prior"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/evaluate"
+	"github.com/hinged/hinged/internal/account/prior"
+	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/lab"
-	"github.com/hinged/hinged/internal/prior"
+	"github.com/hinged/hinged/internal/measure/evaluate"
 	"github.com/hinged/hinged/model"
 )
 

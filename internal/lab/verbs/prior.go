@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/cli"
-	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/prior"
-	"github.com/hinged/hinged/internal/writer"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/prior"
+	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/measure/evaluate"
+	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store/boltfile"
 )

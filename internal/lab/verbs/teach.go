@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/lab"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/model/theory"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hinged/hinged/internal/cli"
+	"github.com/hinged/hinged/internal/face/cli"
 )
 
 // Main is the program.

@@ -61,9 +61,9 @@ var comments = sync.OnceValues(func() (map[string]string, error) {
 // Name is what a type is called in a schema: as in Go, unless two have the same name.
 func Name(t reflect.Type) string {
 	switch strings.TrimPrefix(t.PkgPath(), module) + "." + t.Name() {
-	case "internal/stream.Status":
+	case "internal/run/stream.Status":
 		return "StreamStatus"
-	case "internal/stream.PartitionStatus":
+	case "internal/run/stream.PartitionStatus":
 		return "StreamPartition"
 	}
 	return t.Name()

@@ -11,9 +11,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/hinged/hinged/internal/evaluate"
-	"github.com/hinged/hinged/internal/filter"
-	"github.com/hinged/hinged/internal/prior"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/prior"
+	"github.com/hinged/hinged/internal/measure/evaluate"
 	"github.com/hinged/hinged/model"
 )
 

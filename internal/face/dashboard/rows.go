@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/face/dashboard/plot"
+	"github.com/hinged/hinged/internal/face/desk"
+)
+
+// messageRow is one message of a list, as templates need it.
+type messageRow struct {
+	Key     string
+	Arrived *time.Time
+	From    string
+	Subject string
+	Outcome string // at arrival
+	Score   float64
+	Scale   plot.Scale
+	Why     string // the strongest reasons, in words
+	Said    string // the owner's label, if they gave one: important or ordinary
+	Wrong   string // how its decision was wrong; "" if it was not, as far as is known
+	SoFar   bool   // that is not final
+	Done    string // what came of it, in a sentence; "" if there is nothing to say
+	Href    string // where that leads on, under the name Link
+	Link    string
+	Dated   bool   // no heading says its day
+	Marked  bool   // a mark is on it, which can be undone in its line
+	Odds    string // how many such messages mattered, in words; "" if that is not known
+	Changes bool   // with the buttons
+	Back    string // where the buttons lead back to
+}
+
+// lessonRow is one lesson of a list.
+type lessonRow struct {
+	At          *time.Time
+	Did, After  string // what the owner did, before and after the name of the message
+	Key         string
+	Subject     string
+	From        string
+	Label       string
+	Judged      string // the decision at arrival, in words
+	Before, Now float64
+}
+
+// headings reads subjects and senders' names of messages. Where that fails, a page does
+// without: it is no error.
+func (s *Server) headings(ctx context.Context, p *page, keys []string) desk.Headings {
+	if len(keys) == 0 || !p.owns(p.Account) {
+		return desk.Headings{}
+	}
+	h, err := desk.GetHeadings.Do(ctx, s.opts.Host, p.Account, desk.HeadingsRequest{Messages: keys[:min(len(keys), desk.MostHeadings)]})
+	if err != nil {
+		s.log.Warn("can't read subjects for the dashboard", "account", p.Account, "error", err)
+		return desk.Headings{Problem: "the mail server could not be asked"}
+	}
+	return h
+}
+
+// summaries says what became of messages, by key. What is not known is left out.
+func (s *Server) summaries(ctx context.Context, p *page, keys []string) (map[string]desk.MessageSummary, error) {
+	about := make(map[string]desk.MessageSummary, len(keys))
+	if len(keys) == 0 {
+		return about, nil
+	}
+	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Messages: keys, Most: len(keys)})
+	for _, m := range list.Messages {
+		about[m.Message] = m
+	}
+	return about, err
+}
+
+// subjectOf is what to call a message: its subject, or else words of it that are kept, or
+// else that it isn't at hand.
+func subjectOf(h desk.Headings, key string, kept []string) string {
+	if of, ok := h.Headings[key]; ok {
+		if subject := tidy(of.Subject); subject != "" {
+			return subject
+		}
+		return "(no subject)"
+	}
+	if len(kept) > 0 {
+		return tidy("(" + strings.Join(kept, " ") + ")")
+	}
+	return "(subject not at hand)"
+}
+
+// fromOf is who sent a message, by name where that is known.
+func fromOf(h desk.Headings, key, address string) string {
+	if from := tidy(h.Headings[key].From); from != "" {
+		return from
+	}
+	if address == "" {
+		return "(sender not kept)"
+	}
+	return tidy(address)
+}
+
+// longest is how much of a subject or a name is shown, in characters.
+const longest = 300
+
+// tidy makes what somebody else wrote fit to be shown: it is cut, and has no controls, not
+// even those that turn the direction of what follows.
+func tidy(s string) string {
+	n := 0
+	s = strings.Map(func(r rune) rune {
+		if n++; n > longest || unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, s)
+	if n > longest {
+		s += "…"
+	}
+	return strings.TrimSpace(s)
+}
+
+// scaleOf is what the score bars of a list have in common.
+func scaleOf(list desk.Messages) plot.Scale {
+	scores := []float64{list.Threshold}
+	for _, m := range list.Messages {
+		scores = append(scores, m.Score)
+	}
+	return plot.Scale{Threshold: list.Threshold, UnsureFrom: list.UnsureFrom, Range: plot.RangeOf(scores...)}
+}
+
+// messageRows turns a list into rows with one scale.
+func messageRows(list desk.Messages, h desk.Headings, scale plot.Scale) []messageRow {
+	rows := make([]messageRow, 0, len(list.Messages))
+	for _, m := range list.Messages {
+		rows = append(rows, messageRow{
+			Key: m.Message, Arrived: m.Arrived, From: fromOf(h, m.Message, m.From), Subject: subjectOf(h, m.Message, m.Subject),
+			Outcome: m.Outcome, Score: m.Score, Scale: scale, Why: why(m.Rule, m.Outcome, m.For, m.Against),
+			Said: saidBy(m.Label, m.Source), Marked: m.Marked, Odds: odds(m.Outcome, m.Probability),
+		})
+	}
+	return rows
+}
+
+// odds says how many messages like one mattered; of what was called ordinary it goes without
+// saying.
+func odds(outcome string, p float64) string {
+	if outcome == "ordinary" {
+		return ""
+	}
+	return words.InTen(p)
+}
+
+// saidBy is the label if the owner gave it, and not silence.
+func saidBy(label, source string) string {
+	if source == "silence" || source == "provisional" {
+		return ""
+	}
+	return label
+}
+
+// why joins the strongest reasons: of an important message those for it, of an ordinary
+// one those against it first.
+func why(rule, outcome string, speaksFor, against []string) string {
+	if rule != "" {
+		return "your rule " + rule
+	}
+	all := append(speaksFor[:min(2, len(speaksFor)):min(2, len(speaksFor))], against[:min(1, len(against))]...)
+	if outcome == "ordinary" {
+		all = append(against[:min(2, len(against)):min(2, len(against))], speaksFor[:min(1, len(speaksFor))]...)
+	}
+	return curly(strings.Join(all[:min(2, len(all))], "; "))
+}
+
+// lessonRows turns lessons into rows.
+func lessonRows(list desk.LessonList, h desk.Headings) []lessonRow {
+	rows := make([]lessonRow, 0, len(list.Lessons))
+	for _, l := range list.Lessons {
+		r := lessonRow{
+			At: l.At, Key: l.Message, Label: l.Label, Before: l.Score, Now: l.After,
+			Subject: subjectOf(h, l.Message, l.Subject), From: fromOf(h, l.Message, l.From),
+		}
+		r.Did, r.After = words.DeedAround(l.Label, l.Source)
+		r.Did = title(r.Did)
+		switch {
+		case l.Outcome == "undecided":
+		case l.Outcome == "important" && l.Marked:
+			r.Judged = "marked"
+		case l.Wrong && l.Label == "important":
+			r.Judged = "missed"
+		case l.Wrong:
+			r.Judged = "a false alarm"
+		default:
+			r.Judged = "called " + l.Outcome
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}

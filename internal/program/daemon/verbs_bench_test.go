@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// taughtDaemon is a daemon whose account has learnt so many generated messages.
+func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
+	b.Helper()
+	o := testOptions()
+	o.Featurize.Owner = []string{"owner@example.org"}
+	d, err := New(Options{
+		StorePath: filepath.Join(b.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true},
+		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: noSource}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+		if err := d.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	mail := testkit.NewMail(1)
+	var last []byte
+	batches := map[string][]desk.Message{}
+	for i := range n {
+		m := mail.Next()
+		label := "ordinary"
+		if m.Important {
+			label = "important"
+		}
+		last = m.Raw
+		batches[label] = append(batches[label], desk.Message{Content: new(m.Raw)})
+		if i == n-1 || len(batches[label]) == 200 {
+			for label, batch := range batches {
+				if _, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: label, Messages: batch}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			clear(batches)
+		}
+	}
+	return d, last
+}
+
+func BenchmarkVerbs(b *testing.B) {
+	d, raw := taughtDaemon(b, 5000)
+	ctx := context.Background()
+	key, err := desk.KeyOf(raw, len(raw))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, verb := range []struct {
+		name string
+		do   func() error
+	}{
+		{"explain", func() error {
+			_, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: key}})
+			return err
+		}},
+		{"words of one word", func() error {
+			_, err := do(ctx, d, desk.GetWords, "", desk.WordsRequest{Words: []string{"meeting"}, Most: 20})
+			return err
+		}},
+		{"words, the strongest", func() error { _, err := do(ctx, d, desk.GetWords, "", desk.WordsRequest{Most: 20}); return err }},
+		{"words, all", func() error { _, err := do(ctx, d, desk.GetWords, "", desk.WordsRequest{Most: 1 << 20}); return err }},
+		{"bound, from the log", func() error {
+			_, err := do(ctx, cold{d}, desk.GetBound, "", desk.None{})
+			return err
+		}},
+		{"bound, once more", func() error { _, err := do(ctx, d, desk.GetBound, "", desk.None{}); return err }},
+		{"trend", func() error { _, err := do(ctx, d, desk.GetTrend, "", desk.TrendRequest{}); return err }},
+		{"lessons", func() error { _, err := do(ctx, d, desk.GetLessons, "", desk.LessonsRequest{}); return err }},
+		{"messages", func() error { _, err := do(ctx, d, desk.GetMessages, "", desk.MessagesRequest{}); return err }},
+		{"messages, a search in vain", func() error {
+			_, err := do(ctx, d, desk.GetMessages, "", desk.MessagesRequest{Search: "unheard-of"})
+			return err
+		}},
+		{"ledger of a message", func() error { _, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{Message: key}); return err }},
+	} {
+		b.Run(verb.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := verb.do(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("learn", func(b *testing.B) {
+		began := time.Now()
+		labels := [...]string{"important", "ordinary"}
+		n := 0
+		for b.Loop() {
+			if _, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: labels[n%2], Messages: []desk.Message{{Name: key}}}); err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		b.ReportMetric(float64(n)/time.Since(began).Seconds(), "lessons/s")
+	})
+}

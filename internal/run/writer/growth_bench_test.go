@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/snapshot"
+)
+
+// streamOptions are what config.DefaultKafka bounds an account with.
+func streamOptions() filter.Options {
+	o := filter.DefaultOptions()
+	o.Limits.Keep, o.NamesFor = 20*24*time.Hour, 3*24*time.Hour
+	o.Dual.Window = 400
+	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads, o.Limits.Weights = 20_000, 20_000, 10_000, 1<<17
+	return o
+}
+
+// perDay is how many messages an account gets: what the owners of linux-mtd, linux-mips and a
+// desk get.
+const perDay = 13
+
+// BenchmarkGrowth plays perDay messages a day, for a year, to each of HINGED_BENCH_ACCOUNTS
+// accounts of a partition (5 without it), each message in a commit of its own, and
+// prints every 30 days what the store has for an account: bytes of the file as far as it
+// is in use, bytes of the pages that the account's records lie in, by bucket, and bytes of
+// a snapshot. Before each look the store is closed and opened again.
+//
+// With HINGED_BENCH_APART each account begins so many days after the one before, as those of
+// a partition do, and the year is that of the last. So the figures are of accounts of
+// different ages, from 0 on.
+func BenchmarkGrowth(b *testing.B) {
+	accounts, apart := testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 5), testkit.FromEnv("HINGED_BENCH_APART", 0)
+	days := 360 + apart*(accounts-1)
+	o := streamOptions()
+	var all [][]byte
+	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
+		all = append(all, raw)
+		return len(all) < days*perDay
+	})
+	o.Featurize.Owner = []string{owner}
+	reader, err := featurize.New(o.Featurize)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		g := newGrowth(b, accounts, o, boltfile.Options{NoSync: true})
+		var before int64
+		for n := range all {
+			at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * 24 * time.Hour / perDay))
+			g.arrive(b, at, reader, all[:n+1], apart*perDay)
+			if day := (n + 1) / perDay; (n+1)%(30*perDay) == 0 {
+				file := g.print(b, day)
+				if day == days {
+					b.ReportMetric(float64(file-before)/30, "B/account/day")
+					b.ReportMetric(float64(file), "B/account")
+				}
+				if day == days-30 {
+					before = file
+				}
+			}
+		}
+		if err := g.store.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// growth is a store with accounts that get the same mail.
+type growth struct {
+	path    string
+	options boltfile.Options
+	store   *boltfile.Store
+	of      store.Partition
+	next    int64
+	names   []string
+	writers []*writer.Writer
+}
+
+func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Options) *growth {
+	b.Helper()
+	g := &growth{path: filepath.Join(b.TempDir(), "s.db"), options: file, of: store.Partition{Topic: "in"}}
+	for n := range accounts {
+		g.names = append(g.names, fmt.Sprintf("kafka:%d@example.org", n))
+	}
+	g.open(b)
+	if err := g.store.BeginPartition(g.of, store.LogPosition{Partitions: 1}); err != nil {
+		b.Fatal(err)
+	}
+	for _, w := range g.writers {
+		if _, err := w.Apply(&filter.Configured{Options: o}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return g
+}
+
+// open opens the store, and its accounts as of their last commit.
+func (g *growth) open(b *testing.B) {
+	b.Helper()
+	s, err := boltfile.Open(g.path, g.options)
+	if err != nil {
+		b.Fatal(err)
+	}
+	g.store, g.writers = s, nil
+	for _, name := range g.names {
+		w, err := writer.Open(s, name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		g.writers = append(g.writers, w)
+	}
+}
+
+// arrive brings one message to each account and commits: the last of mail to the first, and to
+// each of the others the one that came apart messages before, if there is one. Accounts that
+// are apart commit one after the other, the others together.
+func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, mail [][]byte, apart int) {
+	b.Helper()
+	for i, w := range g.writers {
+		n := len(mail) - 1 - i*apart
+		if n < 0 {
+			break
+		}
+		raw := mail[n]
+		message := reader.Read(raw)
+		meta := filter.NewMeta(message)
+		if message.FromOwner {
+			meta = meta.ByOwner()
+		}
+		if _, err := w.Apply(&filter.Arrived{At: at, Meta: meta, Message: message}); err != nil {
+			b.Fatal(err)
+		}
+		if apart > 0 {
+			g.commit(b)
+		}
+	}
+	g.commit(b)
+}
+
+// commit commits what accounts were told, together.
+func (g *growth) commit(b *testing.B) {
+	b.Helper()
+	var commits []store.AccountCommit
+	for i, w := range g.writers {
+		if !w.Dirty() {
+			continue
+		}
+		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: w.Batch()})
+	}
+	g.next++
+	if err := g.store.CommitPartition(store.LogPosition{Next: g.next}, commits); err != nil {
+		b.Fatal(err)
+	}
+	for _, w := range g.writers {
+		w.Committed()
+	}
+}
+
+// print tells what an account takes, and returns its part of the file in bytes.
+func (g *growth) print(b *testing.B, day int) int64 {
+	b.Helper()
+	accounts := int64(len(g.names))
+	dumped := 0
+	if _, err := snapshot.Dump(g.store, nil, func(_ snapshot.ChunkID, data []byte) error {
+		dumped += len(data)
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+	// The file itself is looked at, as it is on the disk: a copy would have no free pages.
+	if err := g.store.Close(); err != nil {
+		b.Fatal(err)
+	}
+	file, sizes := g.file(b)
+	g.open(b)
+	line := fmt.Sprintf("day %d, KB for each account: file %d, snapshot %d; pages %d:", day, file/accounts>>10, dumped/len(g.names)>>10, sizes["all"]/len(g.names)>>10)
+	for _, k := range []string{"features", "featureindex", "names", "namegroups", "journal", "lessons", "redo", "snapshots"} {
+		line += fmt.Sprintf(" %s %d", k, sizes[k]/len(g.names)>>10)
+	}
+	st := g.writers[0].Filter().State()
+	b.Logf("%s; messages %d, weights %d", line, st.Messages.Len(), st.Weights.Len())
+	return file / accounts
+}
+
+// file returns how far the partition's file is in use, free pages included (the library
+// makes it longer by 16 MiB at a time), and the bytes of the pages that the records of its
+// accounts lie in, by bucket and of "all". The store is closed.
+func (g *growth) file(b *testing.B) (bytes int64, sizes map[string]int) {
+	b.Helper()
+	db, err := bolt.Open(g.path, 0o600, &bolt.Options{ReadOnly: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	sizes = map[string]int{}
+	err = db.View(func(tx *bolt.Tx) error {
+		bytes = tx.Size()
+		for _, name := range g.names {
+			a := tx.Bucket([]byte("accounts")).Bucket([]byte(name))
+			err := a.ForEachBucket(func(k []byte) error {
+				s := a.Bucket(k).Stats()
+				sizes[string(k)] += s.LeafAlloc + s.BranchAlloc
+				sizes["all"] += s.LeafAlloc + s.BranchAlloc
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return bytes, sizes
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer_test
+
+import (
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// pagesOf returns the bytes of the pages that the records of an account lie in.
+func pagesOf(t *testing.T, path string, name string) (bytes int) {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.View(func(tx *bolt.Tx) error {
+		a := tx.Bucket([]byte("accounts")).Bucket([]byte(name))
+		return a.ForEachBucket(func(k []byte) error {
+			s := a.Bucket(k).Stats()
+			bytes += s.LeafAlloc + s.BranchAlloc
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// TestAStreamAccountStopsGrowing: with the bounds of [kafka], 20 messages a day. Two or
+// three saved states are kept, by the moment, so that not all days are alike. What is kept
+// is whole: the journal from the base gives the state, and taking back reaches back
+// for five days.
+func TestAStreamAccountStopsGrowing(t *testing.T) {
+	testkit.Computes(t)
+	const perDay, days, level = 20, 160, 120 // after 115 days the windows of scores are full
+	mail := testkit.NewMail(7)
+	o := streamOptions()
+	o.Featurize.Owner = []string{mail.Owner}
+	reader, err := featurize.New(o.Featurize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir() + "/s.db"
+	open := func() *boltfile.Store {
+		s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	p := store.Partition{Topic: "in"}
+	if err := s.BeginPartition(p, store.LogPosition{Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var levelled, most int
+	for day := range days {
+		w, err := writer.Open(s, account)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if day == 0 {
+			apply(t, w, &filter.Configured{Options: o})
+		}
+		for n := range perDay {
+			at := store.MomentOf(time.Date(2026, 1, 1+day, n, 0, 0, 0, time.UTC))
+			m := mail.Next()
+			if n == perDay-1 {
+				m = mail.Reply(m)
+			}
+			message := reader.Read(m.Raw)
+			meta := filter.NewMeta(message)
+			if message.FromOwner {
+				meta = meta.ByOwner()
+			}
+			apply(t, w, &filter.Arrived{At: at, Meta: meta, Message: message})
+			if err := s.CommitPartition(store.LogPosition{Next: int64(perDay*day + n + 1)}, []store.AccountCommit{{Account: account, State: w.Filter().State(), Batch: w.Batch()}}); err != nil {
+				t.Fatal(err)
+			}
+			w.Committed()
+		}
+		if day%20 != 19 {
+			continue
+		}
+		checkBase(t, s, w.Filter(), day)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		bytes := pagesOf(t, path, account)
+		t.Logf("after %d days: %d bytes", day+1, bytes)
+		if day < level {
+			levelled = max(levelled, bytes)
+		}
+		most = max(most, bytes)
+		s = open()
+	}
+	if report, err := s.Verify(t.Context()); err != nil || !report.OK() {
+		t.Errorf("verify: %v %v", err, report.Problems)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if most > levelled*6/5 || most > 1_800_000 {
+		t.Errorf("after %d days the account took %d bytes at most, later %d; it must stop growing below 1.8 MB", level, levelled, most)
+	}
+}
+
+// checkBase demands that a replay from the base gives the state, and that the base is
+// as old as the days allow.
+func checkBase(t *testing.T, s *boltfile.Store, f *filter.Filter, day int) {
+	t.Helper()
+	base, next, err := s.Base(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := base.Account.Clock
+	replayed, _, err := past.Replay(base, s.Journal(account, next), writer.NewReplayVectors(s, account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, state := store.Digest(f.State())
+	if m, d := store.Digest(replayed.State()); m != model || d != state {
+		t.Errorf("after %d days a replay from the base gives another state", day+1)
+	}
+	if age := f.State().Account.Clock.Time().Sub(clock.Time()); age < 5*24*time.Hour || age > 13*24*time.Hour {
+		t.Errorf("after %d days the base is %v old, want 5 to 10 days and what a checkpoint waits for", day+1, age)
+	}
+}

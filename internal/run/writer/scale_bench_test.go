@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/store/snapshot"
+)
+
+// BenchmarkScale prints what docs/scale.md reckons with, as a table: of HINGED_BENCH_ACCOUNTS
+// accounts of a partition (10 without it) that got perDay messages a day for a year, and of
+// HINGED_BENCH_SMALL accounts (2,000) that got one message. Processor time is that of the
+// process, in all its threads, without waiting for the disk.
+func BenchmarkScale(b *testing.B) {
+	for b.Loop() {
+		s := newScale(b, testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 10))
+		s.play(b, 30)
+		day30 := s.print(b, 30)
+		s.play(b, 335)
+		s.row("store, for each account, after 30 days", "%d KB", day30>>10)
+		file, st := s.print(b, 365), s.writers[0].Filter().State()
+		s.row("store, for each account, after 365 days", "%d KB", file>>10)
+		s.row("weights, and messages known, of an account then", "%d, %d", st.Weights.Len(), st.Messages.Len())
+		s.row("a message, raw", "%d bytes", s.rawBytes/s.n)
+		s.snapshots(b)
+		s.processor(b)
+		s.memory(b)
+		s.takeOver(b)
+		s.opening(b)
+		s.small(b, testkit.FromEnv("HINGED_BENCH_SMALL", 2000))
+		fmt.Print(s.table)
+	}
+}
+
+// scale is a growth that is measured.
+type scale struct {
+	*growth
+	options  filter.Options
+	reader   *featurize.Featurizer
+	all      [][]byte
+	n        int // messages that each account got
+	rawBytes int
+	table    string
+	manifest snapshot.Manifest
+	chunks   map[snapshot.ChunkID][]byte
+}
+
+func newScale(b *testing.B, accounts int) *scale {
+	b.Helper()
+	s := &scale{options: streamOptions(), chunks: map[snapshot.ChunkID][]byte{}}
+	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
+		s.all = append(s.all, raw)
+		return len(s.all) < 380*perDay
+	})
+	s.options.Featurize.Owner = []string{owner}
+	reader, err := featurize.New(s.options.Featurize)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.reader, s.growth = reader, newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
+	s.table = fmt.Sprintf("\n| of %d accounts | |\n|---|---|\n", accounts)
+	return s
+}
+
+func (s *scale) row(what, format string, figure ...any) {
+	s.table += "| " + what + " | " + fmt.Sprintf(format, figure...) + " |\n"
+}
+
+// message brings the next message to each account.
+func (s *scale) message(b *testing.B) {
+	b.Helper()
+	raw := s.all[s.n]
+	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n) * 24 * time.Hour / perDay))
+	s.n++
+	s.rawBytes += len(raw)
+	s.arrive(b, at, s.reader, [][]byte{raw}, 0)
+}
+
+func (s *scale) play(b *testing.B, days int) {
+	b.Helper()
+	for range perDay * days {
+		s.message(b)
+	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// load reads all accounts from the store anew.
+func (s *scale) load(b *testing.B) {
+	b.Helper()
+	for i, name := range s.names {
+		w, err := writer.Open(s.store, name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.writers[i] = w
+	}
+}
+
+// processor measures a message of an account that is in memory, and of one that is not, in
+// turn, so that what else the machine does slows both.
+func (s *scale) processor(b *testing.B) {
+	b.Helper()
+	const messages = 40
+	var hot, cold time.Duration
+	runtime.GC()
+	message := func(open bool) {
+		before, sum := processorTime(b), &hot
+		if open {
+			sum = &cold
+			s.load(b)
+		}
+		s.message(b)
+		*sum += processorTime(b) - before
+	}
+	for n := range messages {
+		// Each kind comes first in every second pair. Otherwise checkpoints, which come about
+		// every 13 messages, could come with one kind more often.
+		message(n%2 == 1)
+		message(n%2 == 0)
+	}
+	each := func(d time.Duration) float64 {
+		return d.Seconds() * 1000 / float64(messages*len(s.names))
+	}
+	s.row("processor time of a message, account in memory", "%.2f ms", each(hot))
+	s.row("processor time of a message, account not in memory", "%.2f ms", each(cold))
+	s.row("that, divided by the former", "%.2f", each(cold)/each(hot))
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// memory measures what the accounts take in memory.
+func (s *scale) memory(b *testing.B) {
+	b.Helper()
+	with := heap()
+	s.writers = nil
+	without := heap()
+	s.row("memory of an account that is in memory", "%d KB", (with-without)/int64(len(s.names))>>10)
+}
+
+// dump makes a snapshot and returns how many bytes of it are new, and the processor time.
+func (s *scale) dump(b *testing.B, before *snapshot.Manifest) (bytes int, took time.Duration) {
+	b.Helper()
+	began := processorTime(b)
+	m, err := snapshot.Dump(s.store, before, func(id snapshot.ChunkID, data []byte) error {
+		s.chunks[id] = slices.Clone(data)
+		bytes += len(data)
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.manifest = m
+	return bytes, processorTime(b) - began
+}
+
+// snapshots measures a snapshot of which nothing was there, and what mail adds.
+func (s *scale) snapshots(b *testing.B) {
+	b.Helper()
+	n := len(s.names)
+	whole, _ := s.dump(b, nil)
+	const single = 10
+	one, took := 0, time.Duration(0)
+	for range single {
+		s.message(b)
+		was := s.manifest
+		bytes, d := s.dump(b, &was)
+		one, took = one+bytes, took+d
+	}
+	const days = 7 // a new checkpoint comes about once a day, and makes one day unlike another
+	day := 0
+	for range days {
+		was := s.manifest
+		s.play(b, 1)
+		bytes, _ := s.dump(b, &was)
+		day += bytes
+	}
+	s.row("snapshot of an account, whole", "%d KB", whole/n>>10)
+	s.row("the same, what one message adds", "%d KB", one/single/n>>10)
+	s.row("the same, what a day adds", "%d KB", day/days/n>>10)
+	s.row("processor time of a snapshot after one message", "%.1f ms", took.Seconds()*1000/float64(single*n))
+}
+
+// takeOver measures how long a new owner needs until an account can decide.
+func (s *scale) takeOver(b *testing.B) {
+	b.Helper()
+	s.dump(b, nil)
+	there, err := boltfile.Open(filepath.Join(b.TempDir(), "there.db"), boltfile.Options{NoSync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	before := processorTime(b)
+	if err := snapshot.Begin(b.Context(), there, &s.manifest); err != nil {
+		b.Fatal(err)
+	}
+	read := 0
+	get := func(id snapshot.ChunkID) ([]byte, error) {
+		read += len(s.chunks[id])
+		return s.chunks[id], nil
+	}
+	for _, name := range s.names {
+		err := snapshot.Restore(there, name, get)
+		if err == nil {
+			_, err = writer.Open(there, name)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	took := processorTime(b) - before
+	n := len(s.names)
+	s.row("processor time of a take-over, for each account, until it can decide", "%.1f ms", took.Seconds()*1000/float64(n))
+	s.row("bytes read for that from the snapshots topic", "%d KB", read/n>>10)
+	if err := there.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// opening measures a restart, with the file in the page cache.
+func (s *scale) opening(b *testing.B) {
+	b.Helper()
+	if err := s.store.Close(); err != nil {
+		b.Fatal(err)
+	}
+	took, size := openFile(b, s.path)
+	s.row("opening the store, for each GB", "%.2f s", took.Seconds()*1e9/float64(size))
+}
+
+// openFile opens a store and closes it; it returns the processor time of opening and the size.
+func openFile(b *testing.B, path string) (time.Duration, int64) {
+	b.Helper()
+	before := processorTime(b)
+	is, err := boltfile.Open(path, boltfile.Options{NoSync: true})
+	took := processorTime(b) - before
+	if err == nil {
+		err = is.Close()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return took, info.Size()
+}
+
+// small measures many accounts that have got one message each and are not in memory.
+func (s *scale) small(b *testing.B, accounts int) {
+	b.Helper()
+	s.growth, s.chunks = nil, nil
+	before := heap()
+	g := newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
+	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	g.arrive(b, at, s.reader, s.all[:1], 0)
+	names := len(g.names)
+	all := g.names
+	g.writers, g.names = nil, nil
+	s.row("memory of an account that is not, its store being open", "%d bytes", max(heap()-before, 0)/int64(names))
+	if err := g.store.Close(); err != nil {
+		b.Fatal(err)
+	}
+	took, size := openFile(b, g.path)
+	s.row("store, for each account with one message", "%d KB", size/int64(names)>>10)
+	s.row("opening the store, for each such account", "%.0f µs", took.Seconds()*1e6/float64(names))
+	var err error
+	if g.store, err = boltfile.Open(g.path, boltfile.Options{NoSync: true}); err != nil {
+		b.Fatal(err)
+	}
+	var cold, hot time.Duration
+	for group := range slices.Chunk(all, 500) {
+		began := processorTime(b)
+		g.names, g.writers = group, nil
+		for _, name := range group {
+			w, err := writer.Open(g.store, name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			g.writers = append(g.writers, w)
+		}
+		g.arrive(b, at.Add(time.Hour), s.reader, s.all[:2], 0)
+		between := processorTime(b)
+		g.arrive(b, at.Add(2*time.Hour), s.reader, s.all[:3], 0)
+		cold, hot = cold+between-began, hot+processorTime(b)-between
+	}
+	s.row("processor time of its second message, account not in memory", "%.2f ms", cold.Seconds()*1000/float64(names))
+	s.row("processor time of its third message, account in memory", "%.2f ms", hot.Seconds()*1000/float64(names))
+	if err := g.store.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// A vector or names that can't be decoded are damage to the store: a partition is then taken over
+// again, and doesn't stop.
+func TestAVectorThatCantBeReadIsDamage(t *testing.T) {
+	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := store.MessageKey{1, 2, 3}
+	err = s.Commit(account, store.NewState(), store.Batch{Features: []store.FeatureRecord{{Key: k, Data: []byte("no vector"), Names: []byte("no names")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := writer.NewVectors(s, account)
+	if _, err := v.Vector(store.MessageKey{9}, nil); errors.Is(err, store.ErrDamaged) || !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Vector of another: %v, want ErrNotFound", err)
+	}
+	if _, err := v.Vector(k, nil); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Vector: %v, want ErrDamaged", err)
+	}
+	if _, err := v.Features(k); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Features: %v, want ErrDamaged", err)
+	}
+	if _, err := writer.NewReplayVectors(s, account).Arriving(k); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Arriving: %v, want ErrDamaged", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

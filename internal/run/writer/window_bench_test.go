@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/archive"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// The last of so many messages are measured, the others come before them.
+const (
+	mostMessages     = 9000
+	measuredMessages = 1000
+)
+
+// eachMail calls fn with mail and the owner's answers to it, until fn returns false.
+// The mail is generated, or that of the mbox file in HINGED_BENCH_MBOX, whose owner is
+// HINGED_BENCH_OWNER.
+func eachMail(b *testing.B, fn func(raw []byte, at time.Time) bool) (owner string) {
+	b.Helper()
+	path := os.Getenv("HINGED_BENCH_MBOX")
+	if path == "" {
+		mail := testkit.NewMail(42)
+		for n := 0; ; n++ {
+			m := mail.Next()
+			if !fn(m.Raw, m.Date) {
+				return mail.Owner
+			}
+			if n%10 == 0 {
+				reply := mail.Reply(m)
+				if !fn(reply.Raw, reply.Date) {
+					return mail.Owner
+				}
+			}
+		}
+	}
+	all, err := archive.Open([]string{path}, archive.Options{Order: archive.ByDate})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer all.Close()
+	for {
+		m, err := all.Next()
+		if errors.Is(err, io.EOF) {
+			return os.Getenv("HINGED_BENCH_OWNER")
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !fn(bytes.Clone(m.Raw), m.Date()) {
+			return os.Getenv("HINGED_BENCH_OWNER")
+		}
+	}
+}
+
+// BenchmarkWindow measures what the window of a dual learner costs a live account:
+// the bytes of a message, and the time that an arrival takes to be decided and to be
+// committed. It plays 9,000 messages at most,
+// and measures the last 1,000 of them.
+func BenchmarkWindow(b *testing.B) {
+	type arrived struct {
+		raw []byte
+		at  time.Time
+	}
+	var all []arrived
+	owner := eachMail(b, func(raw []byte, at time.Time) bool {
+		all = append(all, arrived{raw, at})
+		return len(all) < mostMessages
+	})
+	warm := (len(all) - measuredMessages) / 500 * 500
+	all = all[:warm+measuredMessages]
+	o := filter.DefaultOptions()
+	o.Featurize.Owner = []string{owner}
+	reader, err := featurize.New(o.Featurize)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, window := range []int{0, o.Dual.Window} {
+		for _, together := range []int{1, 50} {
+			b.Run(fmt.Sprintf("window=%d/together=%d", window, together), func(b *testing.B) {
+				for b.Loop() {
+					path := filepath.Join(b.TempDir(), "s.db")
+					s, err := boltfile.Open(path, boltfile.Options{NoSync: os.Getenv("HINGED_BENCH_NOSYNC") != ""})
+					if err != nil {
+						b.Fatal(err)
+					}
+					w, err := writer.Open(s, account)
+					if err != nil {
+						b.Fatal(err)
+					}
+					o := o
+					o.Dual.Window = window
+					apply := func(e filter.Event) filter.Result {
+						r, err := w.Apply(e)
+						if err != nil {
+							b.Fatal(err)
+						}
+						return r
+					}
+					commit := func() time.Duration {
+						batch := w.Batch()
+						from := time.Now()
+						if err := s.Commit(account, w.Filter().State(), batch); err != nil {
+							b.Fatal(err)
+						}
+						w.Committed()
+						return time.Since(from)
+					}
+					apply(&filter.Configured{Options: o})
+					apply(&filter.Opened{Mailbox: "INBOX", UIDValidity: 1, Role: ingest.RoleInbox})
+					apply(&filter.Opened{Mailbox: "Sent", UIDValidity: 1, Role: ingest.RoleSent})
+					var deciding, committing []time.Duration
+					var last store.Moment
+					for n, m := range all {
+						message := reader.Read(m.raw)
+						last = max(last, store.MomentOf(m.at))
+						e := &filter.Arrived{
+							At: last, Place: filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(n + 1)},
+							Meta: filter.NewMeta(message), Message: message,
+						}
+						if message.FromOwner {
+							e.Place.Mailbox = "Sent"
+						}
+						from := time.Now()
+						r := apply(e)
+						took := time.Since(from)
+						if n >= warm && r.Decision != nil {
+							deciding = append(deciding, took)
+						}
+						size := together
+						if n < warm {
+							size = 500
+						}
+						if (n+1)%size == 0 {
+							took := commit()
+							if n >= warm {
+								committing = append(committing, took)
+							}
+						}
+					}
+					inMemory := 0.0
+					lessons := w.Filter().State().Window.Keys()
+					for _, k := range lessons {
+						row, _ := w.Filter().State().Window.Get(k)
+						data, err := s.Features(account, row.Message)
+						if err != nil {
+							b.Fatal(err)
+						}
+						inMemory += float64(len(data)) / float64(len(lessons))
+					}
+					if err := s.Close(); err != nil {
+						b.Fatal(err)
+					}
+					for what, took := range map[string][]time.Duration{"decision": deciding, "commit": committing} {
+						slices.Sort(took)
+						sum := time.Duration(0)
+						for _, d := range took {
+							sum += d
+						}
+						b.ReportMetric(float64(sum.Microseconds())/float64(len(took)), "µs/"+what)
+						b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs/median-"+what)
+					}
+					b.ReportMetric(inMemory, "B/lesson")
+					reportFile(b, path)
+				}
+			})
+		}
+	}
+}
+
+// reportFile reports what a message takes in the file: its vector, the same with keys,
+// frames and index, both with the pages that they lie in, and its names.
+func reportFile(b *testing.B, path string) {
+	b.Helper()
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	err = db.View(func(tx *bolt.Tx) error {
+		a := tx.Bucket([]byte("accounts")).Bucket([]byte(account))
+		size := func(bucket string) (n, keys, values, pages float64) {
+			c := a.Bucket([]byte(bucket)).Cursor()
+			for k, v := c.First(); k != nil; k, v = c.Next() {
+				n, keys, values = n+1, keys+float64(len(k)), values+float64(len(v))
+			}
+			s := a.Bucket([]byte(bucket)).Stats()
+			return n, keys, values, float64(s.LeafAlloc + s.BranchAlloc)
+		}
+		n, keys, values, pages := size("features")
+		_, indexKeys, indexValues, indexPages := size("featureindex")
+		b.ReportMetric((values-20*n)/n, "B/vector")
+		b.ReportMetric((keys+values+indexKeys+indexValues)/n, "B/record")
+		b.ReportMetric((pages+indexPages)/n, "B/pages")
+		if n, _, values, _ := size("names"); n > 0 {
+			b.ReportMetric(values/n, "B/names")
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package writer_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
+)
+
+// BenchmarkWritten measures what one message, in a commit of its own, has written: into the redo
+// log, and in all, with the pages of the database and checkpoints. It plays 9,000 messages of
+// one account at most and measures the last 1,000.
+func BenchmarkWritten(b *testing.B) {
+	for name, o := range map[string]filter.Options{"mailbox": filter.DefaultOptions(), "stream": streamOptions()} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				play(b, name == "stream", o)
+			}
+		})
+	}
+}
+
+func play(b *testing.B, stream bool, o filter.Options) {
+	b.Helper()
+	type arrived struct {
+		raw []byte
+		at  time.Time
+	}
+	var all []arrived
+	o.Featurize.Owner = []string{eachMail(b, func(raw []byte, at time.Time) bool {
+		all = append(all, arrived{raw, at})
+		return len(all) < mostMessages
+	})}
+	reader, err := featurize.New(o.Featurize)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := boltfile.Open(filepath.Join(b.TempDir(), "s.db"), boltfile.Options{NoSync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if stream {
+		if err := s.BeginPartition(store.Partition{Topic: "in"}, store.LogPosition{Partitions: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	w, err := writer.Open(s, account)
+	if err != nil {
+		b.Fatal(err)
+	}
+	apply := func(e filter.Event) {
+		if _, err := w.Apply(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	apply(&filter.Configured{Options: o})
+	if !stream {
+		apply(&filter.Opened{Mailbox: "INBOX", UIDValidity: 1, Role: ingest.RoleInbox})
+		apply(&filter.Opened{Mailbox: "Sent", UIDValidity: 1, Role: ingest.RoleSent})
+	}
+	first, redo, written := len(all)-min(measuredMessages, len(all)/2), 0, 0
+	var last store.Moment
+	for n, m := range all {
+		if n == first {
+			redo, written = 0, writtenBytes(b)
+		}
+		message := reader.Read(m.raw)
+		last = max(last, store.MomentOf(m.at))
+		e := &filter.Arrived{At: last, Meta: filter.NewMeta(message), Message: message}
+		switch {
+		case stream && message.FromOwner:
+			e.Meta = e.Meta.ByOwner()
+		case message.FromOwner:
+			e.Place = filter.Place{Mailbox: "Sent", UIDValidity: 1, UID: uint32(n + 1)}
+		case !stream:
+			e.Place = filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(n + 1)}
+		}
+		apply(e)
+		st := w.Filter().State()
+		record, err := st.Changes(nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		redo += len(record)
+		if stream {
+			err = s.CommitPartition(store.LogPosition{Next: int64(n + 1)}, []store.AccountCommit{{Account: account, State: st, Batch: w.Batch()}})
+		} else {
+			err = s.Commit(account, st, w.Batch())
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.Committed()
+	}
+	messages := float64(len(all) - first)
+	b.ReportMetric(float64(redo)/messages, "redoB/message")
+	b.ReportMetric(float64(writtenBytes(b)-written)/messages, "writtenB/message")
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// writtenBytes is how many bytes the process has written so far.
+func writtenBytes(b *testing.B) (n int) {
+	b.Helper()
+	data, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		b.Skip("it is not known how much the process writes: ", err)
+	}
+	_, after, _ := strings.Cut(string(data), "wchar: ")
+	if _, err := fmt.Sscan(after, &n); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
