@@ -149,16 +149,8 @@ func (in *Incoming) check(account *bolt.Bucket) error {
 	if p.Commit != in.From.Commit || p.Mark() != in.From.Sum {
 		return fmt.Errorf("it is as of commit %d, not %d", p.Commit, in.From.Commit)
 	}
-	if problems := checkAccountFrames(account, in.From.Account); len(problems) > 0 {
+	if problems := checkAccount(context.Background(), account, in.From.Account); len(problems) > 0 {
 		return problems[0]
-	}
-	for _, log := range []struct {
-		name       []byte
-		first, end uint64
-	}{{redoBucket, p.Checkpoint.Commit + 1, p.Commit + 1}, {journalBucket, p.Base.Journal, p.Journal}, {lessonsBucket, p.LessonBase().Lesson, p.Lesson}} {
-		if err := verifyNumbers(account, log.name, log.first, log.end); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -328,10 +320,15 @@ func checkPending(tx *bolt.Tx, most int) (problems []error) {
 	if b == nil {
 		return nil
 	}
+	var last []byte
 	_ = b.ForEach(func(name, value []byte) error {
 		if _, err := decodePending(string(name), value); err != nil {
 			problems = append(problems, err)
 		}
+		if !inPlace(b, last, name) {
+			problems = append(problems, fmt.Errorf("pending account %q is not in its place", name))
+		}
+		last = name
 		if accountBucket(tx, string(name)) != nil {
 			problems = append(problems, fmt.Errorf("account %q is here and still to be taken over", name))
 		}
