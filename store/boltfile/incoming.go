@@ -201,21 +201,25 @@ func (s *Store) AddAccount(from *Store, account, as string) (err error) {
 // nothing was committed to it since: its mailbox may have moved on without it.
 func (s *Store) Restored(account string) (restored bool, err error) {
 	defer wrap(&err, "account %q of store %s", account, s.path)
-	err = s.viewAccount(account, func(b *bolt.Bucket, _ Progress) error {
-		value := b.Get(restoredKey)
-		if value == nil {
-			return nil
-		}
-		restored = true
-		if _, err := unframe(frameRestored, restoredKey, value); err != nil {
-			return damage("mark of a restored account: %w", err)
-		}
-		return nil
+	err = s.viewAccount(account, func(b *bolt.Bucket, _ Progress) (err error) {
+		restored, err = isRestored(b)
+		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return false, store.CheckAccountName(account)
 	}
 	return restored, err
+}
+
+func isRestored(account *bolt.Bucket) (restored bool, err error) {
+	value := account.Get(restoredKey)
+	if value == nil {
+		return false, nil
+	}
+	if _, err := unframe(frameRestored, restoredKey, value); err != nil {
+		return true, damage("mark of a restored account: %w", err)
+	}
+	return true, nil
 }
 
 // setRestored makes Restored true.

@@ -126,10 +126,10 @@ func checkRecords(ctx context.Context, tx *bolt.Tx, most int) (problems []error)
 	problems = append(problems, checkPartition(tx, most)...)
 	var last []byte
 	_ = accounts.ForEach(func(name, _ []byte) error {
-		if account := accounts.Bucket(name); account == nil || !inPlace(accounts, last, name) {
-			problems = append(problems, fmt.Errorf("account %q is not in its place", name))
-		} else {
+		if account := accounts.Bucket(name); account != nil && inPlace(accounts, last, name) {
 			problems = append(problems, checkAccount(ctx, account, string(name))...)
+		} else {
+			problems = append(problems, fmt.Errorf("account %q is not in its place", name))
 		}
 		if last = name; len(problems) >= most {
 			return errEnough
@@ -157,11 +157,10 @@ func checkKeys(b *bolt.Bucket, buckets, values [][]byte) error {
 	})
 }
 
-// inPlace reports whether a key comes after the one before it, and is found: a page above may have
-// another key, or lead to another page.
+// inPlace reports whether a key, of a value or a bucket, comes after the one before it, and is
+// found: a page above may have another key, or lead to another page.
 func inPlace(b *bolt.Bucket, before, key []byte) bool {
-	found, _ := b.Cursor().Seek(key)
-	return bytes.Compare(before, key) < 0 && bytes.Equal(found, key)
+	return bytes.Compare(before, key) < 0 && (b.Get(key) != nil || b.Bucket(key) != nil)
 }
 
 // checkAccount checks whose bucket it is, every checksum in it, that each key is in its place, that
@@ -173,13 +172,15 @@ func checkAccount(ctx context.Context, account *bolt.Bucket, name string) (probl
 		}
 	}
 	found(checkName(account, name))
-	p, err := readProgress(account)
+	_, err := isRestored(account)
+	found(err)
+	p, progressErr := readProgress(account)
 	v, vocabularyErr := readVocabulary(account)
 	_, snapshotsErr := part(account, snapshotsBucket)
 	c := accountCheck{commits: p.Commit, vocabulary: v.Vocabulary}
 	var featuresErr error
 	c.features, c.index, featuresErr = featureBuckets(account)
-	if err := cmp.Or(err, vocabularyErr, snapshotsErr, featuresErr); err != nil {
+	if err := cmp.Or(progressErr, vocabularyErr, snapshotsErr, featuresErr); err != nil {
 		found(err)
 		return problems
 	}
