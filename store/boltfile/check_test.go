@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
 	"github.com/hinged/hinged/store"
@@ -115,6 +117,37 @@ func TestAGarbledNameOfAnAccountIsNoticed(t *testing.T) {
 	}
 	if noticed != 1 {
 		t.Errorf("it was noticed in %d places, want the one that counts", noticed)
+	}
+}
+
+// What another account holds under the same numbers has sound checksums.
+func TestABucketThatLeadsToThePageOfAnotherIsNoticed(t *testing.T) {
+	s, err := Open(storetest.TempStore(t), testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roots [][]byte
+	for _, name := range []string{"ann", "ben"} {
+		if err := s.Commit(name, store.NewState(), store.Batch{Journal: [][]byte{make([]byte, 2000)}}); err != nil {
+			t.Fatal(err)
+		}
+		err := s.file.view(func(tx *bolt.Tx) error {
+			root := accountBucket(tx, name).Bucket(journalBucket).Root()
+			roots = append(roots, binary.NativeEndian.AppendUint64([]byte("journal"), uint64(root)))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeVerified(t, s)
+	data, err := os.ReadFile(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.ReplaceAll(data, roots[0], roots[1])
+	if _, err := Open(place(t, data), testOptions()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "not that of one bucket") {
+		t.Errorf("Open: %v; want ErrDamaged that says which page it is", err)
 	}
 }
 

@@ -318,29 +318,31 @@ func eachPending(tx *bolt.Tx, fn func(PendingAccount) error) error {
 	})
 }
 
-// checkPending checks the rows of pending accounts.
-func checkPending(tx *bolt.Tx, most int) (problems []error) {
-	b := tx.Bucket(pendingBucket)
-	if b == nil {
-		return nil
+// checkPending checks the rows of pending accounts, of which there are to be so many.
+func checkPending(tx *bolt.Tx, waiting uint64, most int) (problems []error) {
+	found := func(err error) { problems = append(problems, err) }
+	seen := uint64(0)
+	if b := tx.Bucket(pendingBucket); b != nil {
+		var last []byte
+		_ = b.ForEach(func(name, value []byte) error {
+			seen++
+			if _, err := decodePending(string(name), value); err != nil {
+				found(err)
+			} else if !inPlace(b, last, name) {
+				found(fmt.Errorf("pending account %q is not in its place", name))
+			}
+			if accountBucket(tx, string(name)) != nil {
+				found(fmt.Errorf("account %q is here and still to be taken over", name))
+			}
+			if last = name; len(problems) >= most {
+				return errEnough
+			}
+			return nil
+		})
 	}
-	var last []byte
-	_ = b.ForEach(func(name, value []byte) error {
-		if _, err := decodePending(string(name), value); err != nil {
-			problems = append(problems, err)
-		}
-		if !inPlace(b, last, name) {
-			problems = append(problems, fmt.Errorf("pending account %q is not in its place", name))
-		}
-		last = name
-		if accountBucket(tx, string(name)) != nil {
-			problems = append(problems, fmt.Errorf("account %q is here and still to be taken over", name))
-		}
-		if len(problems) >= most {
-			return errEnough
-		}
-		return nil
-	})
+	if seen != waiting && len(problems) < most {
+		found(fmt.Errorf("%d accounts are pending, there should be %d", seen, waiting))
+	}
 	return problems
 }
 
@@ -412,7 +414,15 @@ func (s *Store) TakeOver(account string, bring func(*Incoming) error) (err error
 		if err := in.arrive(tx); err != nil {
 			return err
 		}
-		return tx.Bucket(pendingBucket).Delete([]byte(account))
+		if err := tx.Bucket(pendingBucket).Delete([]byte(account)); err != nil {
+			return err
+		}
+		row, err := readPosition(tx)
+		if err != nil {
+			return err
+		}
+		row.Waiting--
+		return writePosition(tx, row)
 	})
 }
 

@@ -200,12 +200,13 @@ func checkAccount(ctx context.Context, account *bolt.Bucket, name string) (probl
 				err = errors.New("it is not in its place")
 			} else {
 				err = c.value(log.kind, key, value)
+				last = append(last[:0], key...) // a key that is garbled may lie anywhere: don't hold it
 			}
 			if err != nil {
 				found(fmt.Errorf("bucket %s: value at %x: %w", log.bucket, key, err))
 			}
 			held[log.kind]++
-			if last = key; len(problems) >= mostProblems {
+			if len(problems) >= mostProblems {
 				return errEnough
 			}
 			return ctx.Err()
@@ -391,6 +392,9 @@ func checkContent(ctx context.Context, tx *bolt.Tx) error {
 // that is wrong would have commits write over what is there. The library's own check says which
 // page it is, but runs in a goroutine of its own, where a fault would end the process.
 func checkPages(tx *bolt.Tx) error {
+	if err := checkRoots(tx, tx.Cursor().Bucket(), map[uint64]struct{}{}); err != nil {
+		return err
+	}
 	pages := int(tx.Size()) / tx.DB().Info().PageSize
 	used := tx.Cursor().Bucket().Stats()
 	accounted := used.BranchPageN + used.BranchOverflowN + used.LeafPageN + used.LeafOverflowN
@@ -417,6 +421,22 @@ func checkPages(tx *bolt.Tx) error {
 		return damage("of its %d pages %d are in use or free", pages, accounted)
 	}
 	return nil
+}
+
+// checkRoots checks that the first page of each bucket within b is in use, and for that one alone:
+// the numbers of pages add up as well where a bucket leads to the page of another one, whose
+// values have sound checksums.
+func checkRoots(tx *bolt.Tx, b *bolt.Bucket, seen map[uint64]struct{}) error {
+	id := uint64(b.Root())
+	if id == 0 {
+		return nil // it lies in the page of the bucket above
+	}
+	page, err := tx.Page(int(id))
+	if _, again := seen[id]; err != nil || again || page == nil || page.Type == "free" {
+		return errors.Join(err, damage("page %d is not that of one bucket", id))
+	}
+	seen[id] = struct{}{}
+	return b.ForEachBucket(func(name []byte) error { return checkRoots(tx, b.Bucket(name), seen) })
 }
 
 // checkWhole checks that the file is as long as its header says.
