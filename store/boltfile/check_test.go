@@ -3,9 +3,11 @@
 package boltfile
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -13,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	bolt "go.etcd.io/bbolt"
 
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/storetest"
@@ -77,6 +81,73 @@ func TestFlippedBitsInALargeFileAreNoticedByVerifyOrHarmless(t *testing.T) {
 	}
 	if noticed < 25 {
 		t.Errorf("only %d flips of 150 were noticed, want 25 or more", noticed)
+	}
+}
+
+// The name of an account is that of a bucket, which no checksum covers. Where it is garbled, the
+// account must not silently begin anew.
+func TestAGarbledNameOfAnAccountIsNoticed(t *testing.T) {
+	whole, want := fullFile(t)
+	const says = `account "anf": its bucket is that of account "ann"`
+	noticed := 0
+	for at := range whole {
+		if !bytes.HasPrefix(whole[at:], []byte("ann")) {
+			continue
+		}
+		data := bytes.Clone(whole)
+		data[at+2] ^= 'n' ^ 'f'
+		got, err := openDamaged(t, storetest.TempStore(t), data)
+		if err == nil && got != want {
+			t.Errorf("byte %d: not noticed, but the state is another one", at)
+		}
+		if err == nil || !strings.Contains(err.Error(), says) { // in a free page, or in the row with the name
+			continue
+		}
+		noticed++
+		s, err := Open(place(t, data), unread())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report, err := s.Verify(context.Background()); err != nil || !strings.Contains(fmt.Sprint(report.Problems), says) {
+			t.Errorf("byte %d: Verify: %v, %v; want a problem that says %q", at, report.Problems, err, says)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if noticed != 1 {
+		t.Errorf("it was noticed in %d places, want the one that counts", noticed)
+	}
+}
+
+// What another account holds under the same numbers has sound checksums.
+func TestABucketThatLeadsToThePageOfAnotherIsNoticed(t *testing.T) {
+	s, err := Open(storetest.TempStore(t), testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roots [][]byte
+	for _, name := range []string{"ann", "ben"} {
+		if err := s.Commit(name, store.NewState(), store.Batch{Journal: [][]byte{make([]byte, 2000)}}); err != nil {
+			t.Fatal(err)
+		}
+		err := s.file.view(func(tx *bolt.Tx) error {
+			root := accountBucket(tx, name).Bucket(journalBucket).Root()
+			roots = append(roots, binary.NativeEndian.AppendUint64([]byte("journal"), uint64(root)))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeVerified(t, s)
+	data, err := os.ReadFile(s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.ReplaceAll(data, roots[0], roots[1])
+	if _, err := Open(place(t, data), testOptions()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "not that of one bucket") {
+		t.Errorf("Open: %v; want ErrDamaged that says which page it is", err)
 	}
 }
 

@@ -305,6 +305,9 @@ func createAccount(below *bolt.Bucket, name string) (*bolt.Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := account.Put(nameKey, frame(nil, frameName, nameKey, []byte(name))); err != nil {
+		return nil, err
+	}
 	if _, err := account.CreateBucket(snapshotsBucket); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,8 @@
 // data. Every value here is therefore framed with a CRC32C over what it is, its
 // key and its content, and a saved state's manifest counts its rows, so that what
 // is missing is noticed too. A value is checked whenever it is read; Open reads a small file
-// through, Verify any. Damage ends the use of the file. Open moves a damaged file aside and says
+// through, Verify any. Both also check what no checksum covers: keys, which pages are whose,
+// that no number is missing, and whose bucket that of an account is. Damage ends the use of the file. Open moves a damaged file aside and says
 // so, and never goes on with half of one.
 //
 // # Trimming the journal

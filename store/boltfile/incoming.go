@@ -149,16 +149,8 @@ func (in *Incoming) check(account *bolt.Bucket) error {
 	if p.Commit != in.From.Commit || p.Mark() != in.From.Sum {
 		return fmt.Errorf("it is as of commit %d, not %d", p.Commit, in.From.Commit)
 	}
-	if problems := checkAccountFrames(account, in.From.Account); len(problems) > 0 {
+	if problems := checkAccount(context.Background(), account, in.From.Account); len(problems) > 0 {
 		return problems[0]
-	}
-	for _, log := range []struct {
-		name       []byte
-		first, end uint64
-	}{{redoBucket, p.Checkpoint.Commit + 1, p.Commit + 1}, {journalBucket, p.Base.Journal, p.Journal}, {lessonsBucket, p.LessonBase().Lesson, p.Lesson}} {
-		if err := verifyNumbers(account, log.name, log.first, log.end); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -209,21 +201,25 @@ func (s *Store) AddAccount(from *Store, account, as string) (err error) {
 // nothing was committed to it since: its mailbox may have moved on without it.
 func (s *Store) Restored(account string) (restored bool, err error) {
 	defer wrap(&err, "account %q of store %s", account, s.path)
-	err = s.viewAccount(account, func(b *bolt.Bucket, _ Progress) error {
-		value := b.Get(restoredKey)
-		if value == nil {
-			return nil
-		}
-		restored = true
-		if _, err := unframe(frameRestored, restoredKey, value); err != nil {
-			return damage("mark of a restored account: %w", err)
-		}
-		return nil
+	err = s.viewAccount(account, func(b *bolt.Bucket, _ Progress) (err error) {
+		restored, err = isRestored(b)
+		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return false, store.CheckAccountName(account)
 	}
 	return restored, err
+}
+
+func isRestored(account *bolt.Bucket) (restored bool, err error) {
+	value := account.Get(restoredKey)
+	if value == nil {
+		return false, nil
+	}
+	if _, err := unframe(frameRestored, restoredKey, value); err != nil {
+		return true, damage("mark of a restored account: %w", err)
+	}
+	return true, nil
 }
 
 // setRestored makes Restored true.
@@ -322,24 +318,31 @@ func eachPending(tx *bolt.Tx, fn func(PendingAccount) error) error {
 	})
 }
 
-// checkPending checks the rows of pending accounts.
-func checkPending(tx *bolt.Tx, most int) (problems []error) {
-	b := tx.Bucket(pendingBucket)
-	if b == nil {
-		return nil
+// checkPending checks the rows of pending accounts, of which there are to be so many.
+func checkPending(tx *bolt.Tx, waiting uint64, most int) (problems []error) {
+	found := func(err error) { problems = append(problems, err) }
+	seen := uint64(0)
+	if b := tx.Bucket(pendingBucket); b != nil {
+		var last []byte
+		_ = b.ForEach(func(name, value []byte) error {
+			seen++
+			if _, err := decodePending(string(name), value); err != nil {
+				found(err)
+			} else if !inPlace(b, last, name) {
+				found(fmt.Errorf("pending account %q is not in its place", name))
+			}
+			if accountBucket(tx, string(name)) != nil {
+				found(fmt.Errorf("account %q is here and still to be taken over", name))
+			}
+			if last = name; len(problems) >= most {
+				return errEnough
+			}
+			return nil
+		})
 	}
-	_ = b.ForEach(func(name, value []byte) error {
-		if _, err := decodePending(string(name), value); err != nil {
-			problems = append(problems, err)
-		}
-		if accountBucket(tx, string(name)) != nil {
-			problems = append(problems, fmt.Errorf("account %q is here and still to be taken over", name))
-		}
-		if len(problems) >= most {
-			return errEnough
-		}
-		return nil
-	})
+	if seen != waiting && len(problems) < most {
+		found(fmt.Errorf("%d accounts are pending, there should be %d", seen, waiting))
+	}
 	return problems
 }
 
@@ -411,7 +414,15 @@ func (s *Store) TakeOver(account string, bring func(*Incoming) error) (err error
 		if err := in.arrive(tx); err != nil {
 			return err
 		}
-		return tx.Bucket(pendingBucket).Delete([]byte(account))
+		if err := tx.Bucket(pendingBucket).Delete([]byte(account)); err != nil {
+			return err
+		}
+		row, err := readPosition(tx)
+		if err != nil {
+			return err
+		}
+		row.Waiting--
+		return writePosition(tx, row)
 	})
 }
 

@@ -20,6 +20,8 @@ type PartitionInfo struct {
 	Partition store.Partition `cbor:"20,keyasint"`
 	// Pending are the names of the accounts that are still to be taken over, ascending.
 	Pending []string `cbor:"-"`
+	// Waiting is how many those are.
+	Waiting uint64 `cbor:"23,keyasint,omitempty"`
 	// SnapshotsRead is up to which offset of the snapshots topic with the id SnapshotsID
 	// there is no position of a later era; so that nobody has to look there again.
 	SnapshotsRead int64    `cbor:"21,keyasint,omitempty"`
@@ -66,7 +68,7 @@ func (s *Store) BeginTakeOver(ctx context.Context, p store.Partition, at store.L
 	if err := s.o.step("begin partition"); err != nil {
 		return err
 	}
-	row := PartitionInfo{Partition: p, LogPosition: at}
+	row := PartitionInfo{Partition: p, LogPosition: at, Waiting: uint64(len(accounts))}
 	err = s.file.update(func(tx *bolt.Tx) error {
 		if tx.Bucket(metaBucket).Get(positionKey) != nil {
 			return store.ErrExists
@@ -179,12 +181,14 @@ func writePosition(tx *bolt.Tx, row PartitionInfo) error {
 // checkPartition checks the row of the partition and those of pending accounts and returns what
 // it found, but no more than most.
 func checkPartition(tx *bolt.Tx, most int) (problems []error) {
+	var row PartitionInfo
 	if tx.Bucket(metaBucket).Get(positionKey) != nil {
-		if _, err := readPosition(tx); err != nil {
-			problems = append(problems, err)
+		var err error
+		if row, err = readPosition(tx); err != nil {
+			return []error{err}
 		}
 	}
-	return append(problems, checkPending(tx, most)...)
+	return checkPending(tx, row.Waiting, most)
 }
 
 // PartitionInfo returns what the file says of its partition. ErrPartition if it is of none.

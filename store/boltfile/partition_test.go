@@ -371,6 +371,7 @@ func TestVerifyFindsWhatIsWrongWithAPartition(t *testing.T) {
 	}{
 		"garbled position":    {func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Put(positionKey, []byte("garbled")) }, "position"},
 		"garbled pending row": {func(tx *bolt.Tx) error { return pending(tx).Put([]byte("kafka:00"), []byte("garbled")) }, `pending account "kafka:00"`},
+		"lost pending row":    {func(tx *bolt.Tx) error { return pending(tx).Delete([]byte("kafka:00")) }, "accounts are pending, there should be"},
 		"here and to come": {func(tx *bolt.Tx) error {
 			return notePendingAgain(tx, PendingAccount{Account: "kafka:01", Commit: 1})
 		}, `"kafka:01" is here`},

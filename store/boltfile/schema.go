@@ -30,6 +30,7 @@ import (
 //	accounts
 //	  <name>
 //	    info                 progress: the numbers reached, and which saved states are what
+//	    name                 the account's name: no checksum covers that of a bucket
 //	    restored             nothing; there until the first commit after a restore or an import
 //	    snapshots
 //	      <generation, 8>
@@ -65,6 +66,7 @@ var (
 	scrubBucket = []byte("scrub")
 
 	infoKey         = []byte("info")
+	nameKey         = []byte("name")
 	restoredKey     = []byte("restored")
 	snapshotsBucket = []byte("snapshots")
 	manifestKey     = []byte("manifest")
@@ -82,6 +84,7 @@ var (
 const (
 	frameMeta       byte = 'm'
 	frameInfo       byte = 'i'
+	frameName       byte = 'a'
 	frameRestored   byte = 'b'
 	frameChunk      byte = 'c'
 	frameManifest   byte = 's'
@@ -115,20 +118,6 @@ var logs = []accountLog{
 	{featuresBucket, frameFeature, 12},
 	{indexBucket, frameIndex, 28},
 	{namesBucket, frameNames, 12},
-}
-
-// check checks the frame of a value.
-func (l accountLog) check(key, value []byte) error {
-	var err error
-	switch l.kind {
-	case frameFeature:
-		_, _, err = unframeFeature(key, value)
-	case frameNames:
-		_, _, err = unframeNames(key, value)
-	default:
-		_, err = unframe(l.kind, key, value)
-	}
-	return err
 }
 
 // Progress is how far an account has come.

@@ -265,8 +265,9 @@ func TestTheJournalMayBeReadWhileCommitting(t *testing.T) {
 	}
 }
 
-// Verify finds what checksums cannot tell.
-func TestVerifyFindsWhatIsMissing(t *testing.T) {
+// Verify and the start of a small file find what checksums cannot tell.
+func TestWhatIsMissingIsNoticed(t *testing.T) {
+	const onlyVerify = "lesson that is none"
 	cases := []struct {
 		name  string
 		spoil func(account *bolt.Bucket) error
@@ -274,8 +275,8 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 	}{
 		{"journal entry", func(a *bolt.Bucket) error { return a.Bucket(journalBucket).Delete(key64(2)) }, "journal: number 2"},
 		{"last journal entry", func(a *bolt.Bucket) error { return a.Bucket(journalBucket).Delete(key64(3)) }, "the next one should be 4"},
-		{"redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(2)) }, "redo record 2"},
-		{"last redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(3)) }, "redo record 3"},
+		{"redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(2)) }, "redo: number 2"},
+		{"last redo record", func(a *bolt.Bucket) error { return a.Bucket(redoBucket).Delete(key64(3)) }, "redo: it goes on to number 3"},
 		{"lesson", func(a *bolt.Bucket) error { return a.Bucket(lessonsBucket).Delete(key64(1)) }, "lessons: number 1"},
 		{"index of features", func(a *bolt.Bucket) error {
 			key, _ := a.Bucket(indexBucket).Cursor().First()
@@ -283,7 +284,7 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 		}, "not in the index"},
 		{"features", func(a *bolt.Bucket) error {
 			key, _ := a.Bucket(featuresBucket).Cursor().First()
-			return a.Bucket(featuresBucket).Delete(key)
+			return errors.Join(a.Bucket(featuresBucket).Delete(key), a.Bucket(namesBucket).Delete(key))
 		}, "entries in their index"},
 		{"names of nothing", func(a *bolt.Bucket) error {
 			key := binary.BigEndian.AppendUint32(key64(2), 7)
@@ -294,7 +295,11 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 			return a.Bucket(namesBucket).Delete(key)
 		}, "names of 2 messages"},
 		{"bucket", func(a *bolt.Bucket) error { return a.DeleteBucket(lessonsBucket) }, "lessons is missing"},
-		{"lesson that is none", func(a *bolt.Bucket) error {
+		{"bucket without anything in it", func(a *bolt.Bucket) error { return a.DeleteBucket(snapshotsBucket) }, "snapshots is missing"},
+		{"mark under its name", func(a *bolt.Bucket) error { return a.Put([]byte("restorec"), frame(nil, frameRestored, restoredKey)) }, `"restorec" is none of the names`},
+		{"bucket under its name", func(a *bolt.Bucket) error { _, err := a.Tx().CreateBucket([]byte("pendinf")); return err }, `"pendinf" is none of the names`},
+		{"name", func(a *bolt.Bucket) error { return a.Put(nameKey, frame(nil, frameName, nameKey, []byte("anf"))) }, `account "ann": its bucket is that of account "anf"`},
+		{onlyVerify, func(a *bolt.Bucket) error {
 			return a.Bucket(lessonsBucket).Put(key64(2), frame(nil, frameLesson, key64(2), []byte{0x01}))
 		}, "lesson 2"},
 	}
@@ -328,6 +333,13 @@ func TestVerifyFindsWhatIsMissing(t *testing.T) {
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
+			}
+			_, err = OpenReadOnly(s.Path(), Options{})
+			if c.name == onlyVerify && err == nil {
+				return
+			}
+			if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("OpenReadOnly: %v; want ErrDamaged that says %q", err, c.says)
 			}
 		})
 	}

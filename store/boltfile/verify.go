@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -87,10 +88,14 @@ func verifyContent(ctx context.Context, tx *bolt.Tx, report *Report) (problems [
 	if err := checkSchema(tx); err != nil {
 		return nil, err
 	}
-	problems = checkFrames(ctx, tx, mostProblems)
+	problems = checkRecords(ctx, tx, mostProblems)
 	accounts := tx.Bucket(accountsBucket)
 	err = accounts.ForEachBucket(func(name []byte) error {
-		r, found := verifyAccount(ctx, accounts.Bucket(name))
+		account := accounts.Bucket(name)
+		if account == nil {
+			return nil // it is not in its place, which is among the problems
+		}
+		r, found := verifyAccount(account)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -104,83 +109,210 @@ func verifyContent(ctx context.Context, tx *bolt.Tx, report *Report) (problems [
 	return problems, err
 }
 
-// checkFrames checks every checksum in the file and returns what it found, but
-// no more than most, and only until ctx is done.
-func checkFrames(ctx context.Context, tx *bolt.Tx, most int) (problems []error) {
-	if err := checkScrub(tx); err != nil {
-		problems = append(problems, err)
-	}
-	if problems = append(problems, checkPartition(tx, most)...); len(problems) >= most {
-		return problems[:most]
-	}
-	accounts := tx.Bucket(accountsBucket)
-	_ = accounts.ForEachBucket(func(name []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
+// checkRecords checks what the start checks of a small file, and Verify of any: all but whether
+// rows decode and states load. It returns what it found, but no more than most, and ends soon
+// after ctx is done.
+func checkRecords(ctx context.Context, tx *bolt.Tx, most int) (problems []error) {
+	meta, accounts := tx.Bucket(metaBucket), tx.Bucket(accountsBucket)
+	for _, err := range []error{
+		checkKeys(tx.Cursor().Bucket(), [][]byte{metaBucket, accountsBucket, pendingBucket, arrivingBucket}, nil),
+		checkKeys(meta, [][]byte{scrubBucket}, [][]byte{schemaKey, createdKey, insteadKey, positionKey}),
+		checkScrub(tx),
+	} {
+		if err != nil {
+			problems = append(problems, err)
 		}
-		problems = append(problems, checkAccountFrames(accounts.Bucket(name), string(name))...)
-		if len(problems) >= most {
-			problems = problems[:most]
+	}
+	problems = append(problems, checkPartition(tx, most)...)
+	var last []byte
+	_ = accounts.ForEach(func(name, _ []byte) error {
+		if account := accounts.Bucket(name); account != nil && inPlace(accounts, last, name) {
+			problems = append(problems, checkAccount(ctx, account, string(name))...)
+		} else {
+			problems = append(problems, fmt.Errorf("account %q is not in its place", name))
+		}
+		if last = name; len(problems) >= most {
 			return errEnough
 		}
-		return nil
+		return ctx.Err()
 	})
-	return problems
+	return problems[:min(len(problems), most)]
 }
 
 // errEnough ends a check that has found as much as it may.
 var errEnough = errors.New("enough read")
 
-func checkAccountFrames(account *bolt.Bucket, name string) (problems []error) {
-	found := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf("account %q: %w", name, fmt.Errorf(format, args...)))
+// checkKeys checks that a bucket has no other buckets and values in it than it may: of one whose
+// name was garbled it would seem that it was never there.
+func checkKeys(b *bolt.Bucket, buckets, values [][]byte) error {
+	return b.ForEach(func(key, value []byte) error {
+		known := values
+		if value == nil {
+			known = buckets
+		}
+		if !slices.ContainsFunc(known, func(k []byte) bool { return bytes.Equal(k, key) }) {
+			return fmt.Errorf("%q is none of the names that there may be", key)
+		}
+		return nil
+	})
+}
+
+// inPlace reports whether a key, of a value or a bucket, comes after the one before it, and is
+// found: a page above may have another key, or lead to another page.
+func inPlace(b *bolt.Bucket, before, key []byte) bool {
+	return bytes.Compare(before, key) < 0 && (b.Get(key) != nil || b.Bucket(key) != nil)
+}
+
+// checkAccount checks whose bucket it is, every checksum in it, that each key is in its place, that
+// no number is missing from a log, and that features, their index and their names agree.
+func checkAccount(ctx context.Context, account *bolt.Bucket, name string) (problems []error) {
+	found := func(err error) {
+		if err != nil {
+			problems = append(problems, fmt.Errorf("account %q: %w", name, err))
+		}
 	}
-	p, err := readProgress(account)
-	if err != nil {
-		found("%w", err)
+	found(checkName(account, name))
+	_, err := isRestored(account)
+	found(err)
+	p, progressErr := readProgress(account)
+	v, vocabularyErr := readVocabulary(account)
+	_, snapshotsErr := part(account, snapshotsBucket)
+	c := accountCheck{commits: p.Commit, vocabulary: v.Vocabulary}
+	var featuresErr error
+	c.features, c.index, featuresErr = featureBuckets(account)
+	if err := cmp.Or(progressErr, vocabularyErr, snapshotsErr, featuresErr); err != nil {
+		found(err)
 		return problems
 	}
-	dense := false
+	buckets := [][]byte{snapshotsBucket, vocabularyBucket}
+	held := map[byte]uint64{}
 	for _, log := range logs {
-		b := account.Bucket(log.bucket)
-		if b == nil {
-			found("bucket %s is missing", log.bucket)
-			continue
+		buckets = append(buckets, log.bucket)
+		b, err := part(account, log.bucket)
+		if err != nil {
+			found(err)
+			return problems
 		}
+		var last []byte
 		_ = b.ForEach(func(key, value []byte) error {
-			if len(key) != log.key {
-				found("bucket %s: a key has %d bytes, not %d", log.bucket, len(key), log.key)
-			} else if err := log.check(key, value); err != nil {
-				found("bucket %s: value at %x: %w", log.bucket, key, err)
-			} else if b.Get(key) == nil { // a page above has another key
-				found("bucket %s: value at %x is not found by its key", log.bucket, key)
-			} else if log.kind == frameFeature && !dense {
-				_, dense, _ = unframeFeature(key, value)
+			var err error
+			if len(key) != log.key || !inPlace(b, last, key) {
+				err = errors.New("it is not in its place")
+			} else {
+				err = c.value(log.kind, key, value)
+				last = append(last[:0], key...) // a key that is garbled may lie anywhere: don't hold it
 			}
+			if err != nil {
+				found(fmt.Errorf("bucket %s: value at %x: %w", log.bucket, key, err))
+			}
+			held[log.kind]++
 			if len(problems) >= mostProblems {
 				return errEnough
 			}
-			return nil
+			return ctx.Err()
 		})
 	}
-	if v, err := readVocabulary(account); err != nil {
-		found("%w", err)
-	} else if dense && v.Empty() {
-		found("the vocabulary of its vectors is missing")
+	if ctx.Err() != nil {
+		return problems
+	}
+	found(checkKeys(account, buckets, [][]byte{infoKey, nameKey, restoredKey}))
+	found(checkNumbers(account, redoBucket, p.Checkpoint.Commit+1, p.Commit+1))
+	found(checkNumbers(account, journalBucket, p.Base.Journal, p.Journal))
+	found(checkNumbers(account, lessonsBucket, p.LessonBase().Lesson, p.Lesson))
+	if held[frameFeature] != held[frameIndex] {
+		found(fmt.Errorf("there are %d records of features and %d entries in their index", held[frameFeature], held[frameIndex]))
+	}
+	if held[frameNames] != p.Names {
+		found(fmt.Errorf("there are names of %d messages, there should be those of %d", held[frameNames], p.Names))
 	}
 	for _, of := range p.Saved() {
-		if of.Generation == 0 {
-			continue
-		}
-		if err := readSaved(account, of.Generation, func([]byte) error { return nil }); err != nil {
-			found("%w", err)
+		if of.Generation != 0 {
+			found(readSaved(account, of.Generation, func([]byte) error { return nil }))
 		}
 	}
 	return problems
 }
 
-// verifyAccount checks what the checksums cannot tell.
-func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, problems []error) {
+// checkName checks that a bucket is that of the account whose name it has: no checksum covers the
+// names of buckets.
+func checkName(account *bolt.Bucket, name string) error {
+	is, err := unframe(frameName, nameKey, account.Get(nameKey))
+	if err != nil {
+		return fmt.Errorf("the row with its name: %w", err)
+	}
+	if string(is) != name {
+		return fmt.Errorf("its bucket is that of account %q", is)
+	}
+	return nil
+}
+
+// accountCheck is what the values of an account's logs are checked against.
+type accountCheck struct {
+	features, index *bolt.Bucket
+	commits         uint64
+	vocabulary      packed.Vocabulary
+	room            packed.Vector
+}
+
+// value checks the checksum of a value, that a vector can be read and is in the index, and that
+// names are of features.
+func (c *accountCheck) value(kind byte, key, value []byte) error {
+	switch kind {
+	case frameFeature:
+		return c.feature(key, value)
+	case frameNames:
+		if c.features.Get(key) == nil {
+			return errors.New("they are of no features")
+		}
+		_, _, err := unframeNames(key, value)
+		return err
+	default:
+		_, err := unframe(kind, key, value)
+		return err
+	}
+}
+
+func (c *accountCheck) feature(key, value []byte) error {
+	payload, dense, err := unframeFeature(key, value)
+	if err == nil && dense {
+		err = c.room.Read(payload[len(store.MessageKey{}):], c.vocabulary)
+	}
+	if err != nil {
+		return err
+	}
+	if commit := binary.BigEndian.Uint64(key); commit == 0 || commit > c.commits {
+		return fmt.Errorf("they are of commit %d, the last was %d", commit, c.commits)
+	}
+	if c.index.Get(indexKey(store.MessageKey(payload), key)) == nil {
+		return errors.New("they are not in the index")
+	}
+	return nil
+}
+
+// checkNumbers checks that a log has every number from first to end, end
+// excluded. Before first it may have some that are due to be trimmed.
+func checkNumbers(account *bolt.Bucket, name []byte, first, end uint64) error {
+	b, err := part(account, name)
+	if err != nil {
+		return err
+	}
+	c := b.Cursor()
+	next := first
+	for key, _ := c.Seek(key64(first)); key != nil; key, _ = c.Next() {
+		if !bytes.Equal(key, key64(next)) {
+			return fmt.Errorf("bucket %s: number %d is missing", name, next)
+		}
+		next++
+	}
+	if next != end {
+		return fmt.Errorf("bucket %s: it goes on to number %d, the next one should be %d", name, next, end)
+	}
+	return nil
+}
+
+// verifyAccount checks that every row decodes, and that each state loads and survives being
+// written again.
+func verifyAccount(account *bolt.Bucket) (r AccountReport, problems []error) {
 	p, err := readProgress(account)
 	if err != nil {
 		return r, []error{err}
@@ -192,11 +324,7 @@ func verifyAccount(ctx context.Context, account *bolt.Bucket) (r AccountReport, 
 			problems = append(problems, err)
 		}
 	}
-	note(verifyNumbers(account, journalBucket, p.Base.Journal, p.Journal))
-	note(verifyNumbers(account, lessonsBucket, p.LessonBase().Lesson, p.Lesson))
 	note(eachLesson(account, p.LessonBase().Lesson, p.Lesson, func(store.Lesson) {}))
-	note(verifyFeatures(ctx, account, p))
-	note(verifyNames(account, p))
 	for _, of := range p.Saved()[1:] {
 		_, err := checked(loadSaved(account, *of))
 		note(err)
@@ -245,103 +373,13 @@ func survives(st *store.State, r AccountReport) error {
 	return nil
 }
 
-// verifyNumbers checks that a log has every number from first to end, end
-// excluded. Before first it may have some that are due to be trimmed.
-func verifyNumbers(account *bolt.Bucket, name []byte, first, end uint64) error {
-	b, err := part(account, name)
-	if err != nil {
-		return err
-	}
-	c := b.Cursor()
-	next := first
-	for key, _ := c.Seek(key64(first)); key != nil; key, _ = c.Next() {
-		if !bytes.Equal(key, key64(next)) {
-			return fmt.Errorf("bucket %s: number %d is missing", name, next)
-		}
-		next++
-	}
-	if next != end {
-		return fmt.Errorf("bucket %s: it goes on to number %d, the next one should be %d", name, next, end)
-	}
-	return nil
-}
-
-// verifyFeatures checks that every vector can be read, that every record of features has its entry
-// in the index, and every entry its record.
-func verifyFeatures(ctx context.Context, account *bolt.Bucket, p Progress) error {
-	features, index, err := featureBuckets(account)
-	if err != nil {
-		return err
-	}
-	v, err := readVocabulary(account)
-	if err != nil {
-		return err
-	}
-	var x packed.Vector
-	records, entries := 0, 0
-	err = features.ForEach(func(key, value []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		records++
-		payload, dense, err := unframeFeature(key, value)
-		if err == nil && dense {
-			err = x.Read(payload[len(store.MessageKey{}):], v.Vocabulary)
-		}
-		if err != nil || len(key) != len(featureKey{}) {
-			return fmt.Errorf("features at %x: %w", key, cmp.Or(err, errShortFeature))
-		}
-		if commit := binary.BigEndian.Uint64(key); commit == 0 || commit > p.Commit {
-			return fmt.Errorf("features are of commit %d, the last was %d", commit, p.Commit)
-		}
-		if index.Get(indexKey(store.MessageKey(payload), key)) == nil {
-			return fmt.Errorf("features at %x are not in the index", key)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if err := index.ForEach(func(_, _ []byte) error { entries++; return nil }); err != nil {
-		return err
-	}
-	if records != entries {
-		return fmt.Errorf("there are %d records of features and %d entries in their index", records, entries)
-	}
-	return nil
-}
-
-// verifyNames checks that all names are of features, and that none is missing.
-func verifyNames(account *bolt.Bucket, p Progress) error {
-	b, err := part(account, namesBucket)
-	if err != nil {
-		return err
-	}
-	features, err := part(account, featuresBucket)
-	if err != nil {
-		return err
-	}
-	n := uint64(0)
-	err = b.ForEach(func(key, _ []byte) error {
-		n++
-		if features.Get(key) == nil {
-			return fmt.Errorf("names at %x are of no features", key)
-		}
-		return nil
-	})
-	if err == nil && n != p.Names {
-		err = fmt.Errorf("there are names of %d messages, there should be those of %d", n, p.Names)
-	}
-	return err
-}
-
-// checkContent reads all that a transaction sees, checks every checksum, and then the pages.
+// checkContent reads all that a transaction sees, checks its records, and then the pages.
 // Nobody may write meanwhile. It ends with ctx's error soon after ctx is done.
 func checkContent(ctx context.Context, tx *bolt.Tx) error {
 	if err := checkSchema(tx); err != nil {
 		return err
 	}
-	if problems := checkFrames(ctx, tx, 1); len(problems) > 0 {
+	if problems := checkRecords(ctx, tx, 1); len(problems) > 0 {
 		return damage("%w", problems[0])
 	}
 	if err := ctx.Err(); err != nil {
@@ -354,6 +392,9 @@ func checkContent(ctx context.Context, tx *bolt.Tx) error {
 // that is wrong would have commits write over what is there. The library's own check says which
 // page it is, but runs in a goroutine of its own, where a fault would end the process.
 func checkPages(tx *bolt.Tx) error {
+	if err := checkRoots(tx, tx.Cursor().Bucket(), map[uint64]struct{}{}); err != nil {
+		return err
+	}
 	pages := int(tx.Size()) / tx.DB().Info().PageSize
 	used := tx.Cursor().Bucket().Stats()
 	accounted := used.BranchPageN + used.BranchOverflowN + used.LeafPageN + used.LeafOverflowN
@@ -380,6 +421,22 @@ func checkPages(tx *bolt.Tx) error {
 		return damage("of its %d pages %d are in use or free", pages, accounted)
 	}
 	return nil
+}
+
+// checkRoots checks that the first page of each bucket within b is in use, and for that one alone:
+// the numbers of pages add up as well where a bucket leads to the page of another one, whose
+// values have sound checksums.
+func checkRoots(tx *bolt.Tx, b *bolt.Bucket, seen map[uint64]struct{}) error {
+	id := uint64(b.Root())
+	if id == 0 {
+		return nil // it lies in the page of the bucket above
+	}
+	page, err := tx.Page(int(id))
+	if _, again := seen[id]; err != nil || again || page == nil || page.Type == "free" {
+		return errors.Join(err, damage("page %d is not that of one bucket", id))
+	}
+	seen[id] = struct{}{}
+	return b.ForEachBucket(func(name []byte) error { return checkRoots(tx, b.Bucket(name), seen) })
 }
 
 // checkWhole checks that the file is as long as its header says.
