@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // While nobody reads, a leader is elected that has less than its predecessor, and the log grows
@@ -38,7 +39,8 @@ func TestALogThatLostItsEndAndHasGrownStopsThePartition(t *testing.T) {
 				}
 				return nil
 			}
-			p.start(small, func(o *Options) { o.SnapshotEvery = 1 })
+			// The last step may be of an account that was set aside, which is no record.
+			p.start(small, func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1, time.Millisecond })
 			eventually(t, func() error { return caughtUp(c, p) })
 			at := p.positions()[0]
 			eventually(t, func() error {
