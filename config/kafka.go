@@ -29,7 +29,6 @@ type Kafka struct {
 	MaxMessageBytes  int            `toml:"max_message_bytes"` // of one record's value, after decompression
 	SnapshotEvery    int            `toml:"snapshot_every"`    // records of one partition
 	SnapshotInterval Duration       `toml:"snapshot_interval"`
-	AccountLimit     int            `toml:"account_limit"` // records of one account that may wait; 0: any number
 	CreateTopics     bool           `toml:"create_topics"`
 	Partitions       int            `toml:"partitions"` // of topics that are created
 	Topics           KafkaTopics    `toml:"topics"`
@@ -72,7 +71,6 @@ func DefaultKafka() Kafka {
 		MaxMessageBytes:  16 << 20,
 		SnapshotEvery:    20_000,
 		SnapshotInterval: Duration(10 * time.Minute),
-		AccountLimit:     100,
 		Partitions:       16,
 		Topics: KafkaTopics{
 			Input: "hinged.input", Decisions: "hinged.decisions",
@@ -121,7 +119,6 @@ func (t table) kafka(k *Kafka) {
 	t.integer("max_message_bytes", k.MaxMessageBytes, 1024, 256<<20)
 	t.integer("snapshot_every", k.SnapshotEvery, 100, 10_000_000)
 	t.duration("snapshot_interval", k.SnapshotInterval, time.Second, day)
-	t.integer("account_limit", k.AccountLimit, 0, 1_000_000)
 	t.integer("partitions", k.Partitions, 1, 10_000)
 	t.useless(!k.CreateTopics && k.Partitions != DefaultKafka().Partitions, "partitions", "without create_topics = true")
 	t.sub("topics").topics(&k.Topics)

@@ -270,7 +270,7 @@ var rare = []string{
 	"account.notify.title", "account.notify.priority", "account.notify.sender", "account.digest.mailbox",
 	"kafka.client_id", "kafka.ca_file", "kafka.cert_file", "kafka.key_file",
 	"kafka.password_command", "kafka.password_env", "kafka.password_credential", "kafka.compression",
-	"kafka.max_message_bytes", "kafka.snapshot_every", "kafka.snapshot_interval", "kafka.account_limit", "kafka.topics.",
+	"kafka.max_message_bytes", "kafka.snapshot_every", "kafka.snapshot_interval", "kafka.topics.",
 }
 
 // mostKeys is how many keys the first part of the page has at most.

@@ -129,7 +129,7 @@ func beginsWith(text []byte, prefixes ...string) bool {
 	return false
 }
 
-var leaving = []string{"unsubscribe", "abbestellen", "abmelden", "désabonn", "désinscri", "darme de baja", "cancellami", "uitschrijven", "отписат", "отпишите"}
+var leaving = lists["leaving"]
 
 // leaves reports whether a message leaves a list or complains about abuse: by its recipient, or in
 // three words as its subject or one of its first lines.

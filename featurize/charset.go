@@ -269,21 +269,10 @@ func charsetName(label string) string {
 // mail programs do.
 var charsetAliases = func() map[string]string {
 	all := map[string]string{}
-	for line := range strings.SplitSeq(`: ascii usascii iso646us ansix341968 646 unknown unknown8bit default defaultcharset none binary 8bit 7bit auto
-utf-8: utf8 utf8mb3 utf8mb4 utf8n utf8j unicode11utf8 65001|utf-7: utf7 unicode11utf7 unicode20utf7 csutf7 65000
-utf16: utf16 ucs2 unicode iso10646ucs2 csunicode|utf16be: utf16be 1201|utf16le: utf16le 1200|hz: hz hzgb2312
-shift_jis: 932 943 31j windows31j sjis sjiswin mskanji shiftjis shiftjisms|euc-jp: eucjp eucjpms eucjpwin ujis 51932
-iso-2022-jp: iso2022jp iso2022jp1 iso2022jp2 iso2022jp3 iso2022jp2004 iso2022jpms csiso2022jp 50220 50221 50222 jis
-gb18030: gb18030 gb180302000 54936 gbk 936 1386 gb2312 gb231280 euccn 20936 cngb csgb2312
-big5: big5 950 951 big5hkscs big5hk big5eten cnbig5|euc-kr: euckr 949 1363 uhc ksc5601 ksc56011987 ksc56011989 ksx1001 51949
-windows-874: 874 tis620 iso885911 thai|koi8-r: koi8 koi8r koi 20866 cskoi8r|koi8-u: koi8u koi8ru 21866
-macintosh: mac macroman macintosh 10000|x-mac-cyrillic: maccyrillic macukrainian 10007|iso-8859-15: latin9 latin0
-iso-8859-8: iso88598i iso88598e hebrew|iso-8859-6: iso88596i iso88596e|windows-1252: latin1 ansi western 28591|iso-8859-2: 28592`, "\n") {
-		for entry := range strings.SplitSeq(line, "|") {
-			name, aliases, _ := strings.Cut(entry, ": ")
-			for alias := range strings.FieldsSeq(aliases) {
-				all[alias] = name
-			}
+	for _, entry := range lists["charsets"] {
+		name, aliases, _ := strings.Cut(entry, ": ")
+		for alias := range strings.FieldsSeq(aliases) {
+			all[alias] = name
 		}
 	}
 	return all

@@ -60,18 +60,10 @@ var (
 	sizeWords = map[string]float64{
 		"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32, "smaller": 13, "larger": 19,
 	}
-	displayWords = map[string]float64{
-		"none": displayNone, "table-column": displayNone, "inline": displayInline, "contents": displayInline, "inline-block": displayWord,
-		"inline-flex": displayWord, "inline-table": displayWord, "inline-grid": displayWord, "block": displayBlock, "flex": displayBlock,
-		"grid": displayBlock, "flow-root": displayBlock, "list-item": displayBlock, "-webkit-box": displayBlock, "table": displayTable,
-		"table-row": displayTable, "table-row-group": displayTable, "table-header-group": displayTable, "table-footer-group": displayTable,
-		"table-caption": displayBlock, "table-cell": displayCell,
-	}
-	otherWords = map[string]float64{
-		"visible": 0, "none": 0, "normal": 0, "nowrap": 0, "static": 0, "sticky": 0, "border-box": 0, "padding-box": 0, "content-box": 0,
-		"hidden": 1, "collapse": 1, "disc": 1, "circle": 1, "square": 1, "text": 1, "left": 1, "right": 1, "relative": 1, "clip": 1, "scroll": 1,
-		"absolute": absolute, "fixed": absolute, "pre": spaceKept, "pre-wrap": spaceKept, "break-spaces": spaceKept, "pre-line": linesKept,
-	}
+	displayWords = tableOf("display-", map[string]float64{
+		"none": displayNone, "inline": displayInline, "word": displayWord, "block": displayBlock, "table": displayTable, "cell": displayCell,
+	})
+	otherWords = tableOf("css-", map[string]float64{"off": 0, "on": 1, "absolute": absolute, "pre": spaceKept, "pre-line": linesKept})
 )
 
 // unit is how the number of a declaration counts.

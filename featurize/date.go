@@ -201,11 +201,7 @@ func (d *dateReader) date() (date time.Time, ok bool) {
 // monthNames has how the months begin in the languages in which mail programs write them.
 var monthNames = func() map[string]time.Month {
 	names := map[string]time.Month{}
-	for i, month := range strings.Split(`jan jän ene gen янв oca tammi ιαν|feb fev fév lut фев şub helmi φεβ|`+
-		`mar mär mrz mrt már мар maalis μαρ|apr abr avr ápr kwi апр nis huhti απρ|may mai mag maj mei máj мая май touko μαΐ|`+
-		`jun jún juin giu cze июн haz kesä ιουν|jul júl juil lug lip июл tem heinä ιουλ|aug ago aoû aou sie авг ağu elo αυγ|`+
-		`sep set sze wrz сен eyl syys σεπ|oct okt ott out paź окт eki loka οκτ|nov lis ноя kas marras νοε|`+
-		`dec dez dic déc gru дек ara joulu δεκ`, "|") {
+	for i, month := range lists["months"] {
 		for name := range strings.FieldsSeq(month) {
 			names[name] = time.Month(i + 1)
 		}

@@ -228,33 +228,18 @@ func oneLine(s string) string {
 // Left out are fields that come with the mail: X-Gm-Message-State, X-KMail-QuotePrefix,
 // X-Balsa-Fcc, X-Mutt-References.
 func writtenWhereStored(name []byte) bool {
-	switch string(name) {
-	case
-		// The mbox format, as mutt, Alpine, Dovecot and mailx write it: R is read, A answered,
-		// F flagged (Dovecot's documentation of mbox; c-client's unix.c; mutt's manual).
-		"status", "x-status", "x-keywords", "x-uid", "x-uidl", "x-imap", "x-imapbase", "content-length", "lines",
-		"x-label", // edited by its reader in mutt
-		// MH: repl, forw and dist with -annotate (the manual of each in nmh).
-		"replied", "forwarded", "resent",
-		// Emacs: the folder that Gnus sorted it into (nnml, nnfolder).
-		"xref",
-		// KMail (KMMessage in messages that it has shown).
-		"x-kmail-encryptionstate", "x-kmail-signaturestate", "x-kmail-mdn-sent",
-		// Thunderbird, beside X-Mozilla-: the account that fetched it (nsParseMailbox).
-		"x-account-key",
-		// Google Takeout, and programs that copy from Gmail by IMAP.
-		"x-gmail-labels", "x-gm-labels", "x-gm-thrid", "x-gm-msgid", //nolint:misspell // as Google spells it
-		// Pegasus Mail, and mbsync, which looks for what it has just copied.
-		"x-pmflags", "x-tuid":
+	if storedFields[string(name)] {
 		return true
 	}
 	for _, prefix := range storedPrefixes {
-		if bytes.HasPrefix(name, prefix) {
+		if len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix {
 			return true
 		}
 	}
 	return false
 }
+
+var storedFields, storedPrefixes = tableOf("", map[string]bool{"stored": true}), lists["stored-prefix"]
 
 // keepsFlags reports whether servers read the flags of a message in an mbox from a field.
 func keepsFlags(name []byte) bool {
@@ -263,14 +248,4 @@ func keepsFlags(name []byte) bool {
 		return true
 	}
 	return false
-}
-
-var storedPrefixes = [][]byte{
-	[]byte("x-hinged-"),
-	[]byte("x-mozilla-"),     // Status, Status2 and Keys: Thunderbird and SeaMonkey (nsMsgLocalFolderHdrs.h)
-	[]byte("x-evolution"),    // alone and with -Source: Evolution (camel-mbox-folder.c)
-	[]byte("x-vm-"),          // v5-Data and others: VM for Emacs (vm-vars.el)
-	[]byte("x-rmail-"),       // Attributes and Keywords: Rmail for Emacs (rmail.el)
-	[]byte("x-gnus-"),        // Gnus (nnfolder.el)
-	[]byte("x-offlineimap-"), // OfflineIMAP (folder/IMAP.py)
 }

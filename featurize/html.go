@@ -292,8 +292,8 @@ func markOf(n *html.Node) (mark lineMark, following bool) {
 				if name = strings.ToLower(name[:min(len(name), 80)]); strings.IndexByte("xemy", name[0]) >= 0 {
 					name = webPrefix.ReplaceAllLiteralString(name, "")
 				}
-				switch following = slices.Contains(quoteLists["following"], name); {
-				case following, slices.Contains(quoteLists["quote"], name), name == "quote" && a.Key == "name":
+				switch following = slices.Contains(lists["following"], name); {
+				case following, slices.Contains(lists["quote"], name), name == "quote" && a.Key == "name":
 					return markQuoted, following
 				case strings.Contains(name, "signature") && !strings.Contains(name, "signatures"), name == "__sig_pre__":
 					mark = markSignature

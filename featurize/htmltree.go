@@ -33,24 +33,9 @@ const (
 )
 
 var tagTraits = func() map[atom.Atom]int {
-	traits := map[atom.Atom]int{}
-	for trait, tags := range map[int][]atom.Atom{
-		isVoid: {atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Param,
-			atom.Source, atom.Track, atom.Wbr},
-		closesP: {atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dd, atom.Dir, atom.Div, atom.Dl,
-			atom.Dt, atom.Fieldset, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header,
-			atom.Hr, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Pre, atom.Section, atom.Summary, atom.Table, atom.Ul},
-		isScope: {atom.Table, atom.Td, atom.Th, atom.Caption, atom.Button, atom.Object, atom.Template, atom.Marquee, atom.Select},
-		formats: {atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike, atom.Strong,
-			atom.Tt, atom.U},
-		isTable: {atom.Table},
-		isPart:  {atom.Caption, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr},
-		isList:  {atom.Ul, atom.Ol, atom.Dl, atom.Menu, atom.Dir},
-	} {
-		for _, tag := range tags {
-			traits[tag] |= trait
-		}
-	}
+	traits := tagsOf("trait-", map[string]int{
+		"void": isVoid, "closes-p": closesP, "scope": isScope, "formats": formats, "table": isTable, "part": isPart, "list": isList,
+	})
 	for tag := range implied {
 		traits[tag] |= implies
 	}

@@ -231,7 +231,7 @@ func (q *quoteReader) separator(text []byte) (original, forward, ends bool) {
 		return false, false, false
 	}
 	low := q.lower(middle)
-	for _, word := range quoteLists["end"] {
+	for _, word := range lists["end"] {
 		ends = ends || bytes.HasPrefix(low, []byte(word))
 	}
 	return hasWord(low, "original"), hasWord(low, "forward"), ends

@@ -63,10 +63,7 @@ func (f *Featurizer) senderOf(m *Message) sender {
 }
 
 // programFields are those that ticket systems, trackers and calendars write.
-var programFields = []string{
-	"x-github-", "x-gitlab-", "x-jira-", "x-zendesk-", "x-rt-", "x-otrs-", "x-redmine-", "x-bugzilla-", "x-launchpad-", "x-ticket-",
-	"x-pagerduty-", "x-trac-", "x-phabricator-", "x-freshdesk-", "x-auto-response-",
-}
+var programFields = lists["program-fields"]
 
 // machineAddress reports whether an address says that nobody reads there or a program sends.
 func machineAddress(address string) bool {
@@ -79,10 +76,7 @@ func machineAddress(address string) bool {
 var machineJoins = strings.NewReplacer("-", "", "_", "", ".", "", "+", "")
 
 // machineWords are parts of such addresses, without what parts words.
-var machineWords = []string{
-	"noreply", "donotreply", "dontreply", "nichtantworten", "keineantwort", "nepasrepondre", "noresponder", "nonrispondere", "norespond",
-	"mailerdaemon", "postmaster", "bounce", "notification", "notify", "benachrichtigung", "newsletter", "mailing", "marketing", "alert", "automat", "robot",
-}
+var machineWords = lists["machine-words"]
 
 // personal is Message.Personal.
 func (m *Message) personal() bool {

@@ -107,26 +107,9 @@ func subjectMark(s string) (mark byte, rest string) {
 
 // subjectMarks has the marks that mail programs write in their languages. VS is an answer
 // in Finnish and a forward in Danish and Norwegian; programs there write SV for an answer.
-var subjectMarks = func() map[string]byte {
-	marks := map[string]byte{}
-	for mark, names := range map[byte]string{
-		answerMark: "re aw sv vs svar antw antwort res resp odp vá válasz ynt yan atb ats a y r rif rép réponse risposta respuesta resposta bls " +
-			"odg hozz odpowiedź odpověď balas trả_lời σχετ απ απάντηση отв ответ на відп отг 回复 回覆 答复 答覆 回應 返信 回信 답장 회신 " +
-			"תגובה תשובה השב رد الرد پاسخ ตอบกลับ ตอบ",
-		forwardMark: "fwd fw wg weitergeleitet tr i fs enc rv doorst vl pd przek továbbítás továbbítva tov ilt i̇lt ilet i̇let vb trs yml posr " +
-			"persiun inoltro inoltra reenv chuyển_tiếp πρθ пер пересл 转发 轉寄 轉發 転送 전달 הועבר העבר إعادة_توجيه تحويل ส่งต่อ",
-		automaticMark: "automatic_reply auto_reply autoreply auto-reply out_of_office out_of_office_autoreply automatische_antwort abwesenheitsnotiz " +
-			"abwesenheit réponse_automatique absence_du_bureau respuesta_automática fuera_de_la_oficina risposta_automatica fuori_sede " +
-			"resposta_automática automatisch_antwoord afwezigheidsbericht autosvar automatiskt_svar automatisk_svar automaattinen_vastaus " +
-			"automatyczna_odpowiedź автоответ 自动答复 自動返信 자동_회신",
-		invitationMark: "invitation updated_invitation einladung aktualisierte_einladung invitación invito convite uitnodiging zaproszenie inbjudan приглашение",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			marks[strings.ReplaceAll(name, "_", " ")] = mark
-		}
-	}
-	return marks
-}()
+var subjectMarks = tableOf("mark-", map[string]byte{
+	"answer": answerMark, "forward": forwardMark, "automatic": automaticMark, "invitation": invitationMark,
+})
 
 // readTag reads "PATCH v4 2/5" and its like, in lower case.
 func (s *structure) readTag(tag string) {

@@ -35,26 +35,7 @@ const (
 )
 
 // displays have the tags that are not inline (HTML 15.3), here or where nothing shows them.
-var displays = func() map[atom.Atom]int {
-	tags := map[atom.Atom]int{}
-	for display, list := range map[int][]atom.Atom{
-		displayBlock: {
-			atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Center, atom.Dd, atom.Details, atom.Dir,
-			atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3,
-			atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Html, atom.Legend, atom.Li, atom.Listing, atom.Main,
-			atom.Menu, atom.Nav, atom.Ol, atom.Optgroup, atom.Option, atom.P, atom.Plaintext, atom.Pre, atom.Search, atom.Section,
-			atom.Summary, atom.Ul, atom.Xmp, atom.Caption, atom.Noscript,
-		},
-		displayTable: {atom.Table, atom.Tbody, atom.Tfoot, atom.Thead, atom.Tr},
-		displayCell:  {atom.Td, atom.Th},
-		displayWord:  {atom.Button, atom.Img, atom.Input, atom.Marquee, atom.Select},
-	} {
-		for _, tag := range list {
-			tags[tag] = display
-		}
-	}
-	return tags
-}()
+var displays = tagsOf("tags-", map[string]int{"block": displayBlock, "table": displayTable, "cell": displayCell, "word": displayWord})
 
 // style is what an element has from its ancestors and its own rules, by property.
 type style struct {

@@ -31,7 +31,7 @@ run() {
 }
 
 # The runs of streams that differ in what they are given.
-streams='AStreamComes|KilledAtAny|ThreeProcessesKilled|WhenItIsCommitted|UndoAndForget|KilledWhileAccounts|GivesTheDigests'
+streams='AStreamComes|KilledAtAny|ThreeProcessesKilled|WhenItIsCommitted|UndoAndForget|GivesTheDigests'
 
 failed=0
 export HINGED_PINS=1

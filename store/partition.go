@@ -42,7 +42,7 @@ const maxTopic = 249 // of Kafka
 // embed it have their own fields from number 20 on.
 type LogPosition struct {
 	// Next is the offset of the next record to read: what the accounts of the
-	// partition hold is what all records before it did, save those of Aside.
+	// partition hold is what all records before it did.
 	Next int64 `cbor:"1,keyasint"`
 	// Epoch is that of the leader that took what was read last, plus 1; 0: not known. By it a
 	// log is told from one that lost records and has others under their offsets.
@@ -66,40 +66,10 @@ type LogPosition struct {
 	// Cuts are where the log ended each time that it lost its end, in the order in which
 	// that was noticed. From there on offsets name other records than before.
 	Cuts []int64 `cbor:"8,keyasint,omitempty"`
-	// Behind is the offset from which the accounts in Aside are read on, which is before
-	// Next; 0 if there are none.
-	Behind int64 `cbor:"9,keyasint,omitempty"`
-	// Aside are the accounts that are behind the others, ascending by name.
-	Aside []Aside `cbor:"10,keyasint,omitempty"`
-	// Forgot are the Steps of the position at which something was forgotten last: what was
+	// Forgot is the Next of the position at which something was forgotten last: what was
 	// saved before knows it still. 0: nothing ever was.
-	Forgot int64 `cbor:"11,keyasint,omitempty"`
+	Forgot int64 `cbor:"9,keyasint,omitempty"`
 }
-
-// Aside is an account whose records are read later than those of the others. It holds what
-// its records before From did, and those before LogPosition.Behind, and no later one.
-type Aside struct {
-	Account string `cbor:"1,keyasint"`
-	From    int64  `cbor:"2,keyasint"` // offset of its first record that was passed over
-	Last    int64  `cbor:"3,keyasint"` // offset of its last one
-	Records int64  `cbor:"4,keyasint"` // how many of them are still to be read
-}
-
-// MostAside is how many accounts of a partition may be set aside at a time: the position
-// that names them is part of every commit.
-const MostAside = 100
-
-// Whole is the offset before which no record is left to read, of any account.
-func (at LogPosition) Whole() int64 {
-	if len(at.Aside) > 0 {
-		return at.Behind
-	}
-	return at.Next
-}
-
-// Steps grows with every record that was read for the first time and with every one that
-// was caught up with, so it orders the positions through which a partition goes.
-func (at LogPosition) Steps() int64 { return at.Next + at.Whole() }
 
 // Stop returns the position with a note that the log lost its end, and where it ended then.
 func (at LogPosition) Stop(cut int64) LogPosition {
@@ -133,25 +103,6 @@ func (at LogPosition) Reused(offset int64) (n int) {
 	return n
 }
 
-// Clip returns the position at which a log that holds only offsets from first to next,
-// next excluded, can be read on, as if what is missing had been read.
-func (at LogPosition) Clip(first, next int64) LogPosition {
-	at.Next = min(max(next, first), max(at.Next, first))
-	at.Behind = max(at.Behind, first)
-	all := at.Aside
-	at.Aside = nil
-	for _, a := range all {
-		if a.Last = min(a.Last, at.Next-1); a.From < at.Next && a.Last >= at.Behind {
-			at.Aside = append(at.Aside, a)
-		}
-	}
-	if len(at.Aside) == 0 {
-		at.Behind = 0
-	}
-	at.Forgot = min(at.Forgot, at.Steps())
-	return at
-}
-
 // Check demands that there may be such a position in p.
 func (at LogPosition) Check(p Partition) error {
 	if at.Next < 0 || at.Next == math.MaxInt64 || at.Partitions <= p.Number {
@@ -163,36 +114,8 @@ func (at LogPosition) Check(p Partition) error {
 	if at.Era < 0 || at.Era < int64(len(at.Cuts)) {
 		return fmt.Errorf("the log lost its end %d times in %d eras", len(at.Cuts), at.Era)
 	}
-	if at.Forgot < 0 || at.Forgot > at.Steps() {
-		return fmt.Errorf("something was forgotten at step %d of %d", at.Forgot, at.Steps())
-	}
-	return at.CheckAside()
-}
-
-// CheckAside demands that what is behind the others can be.
-func (at LogPosition) CheckAside() error {
-	if len(at.Aside) == 0 {
-		if at.Behind != 0 {
-			return fmt.Errorf("no account is behind, and reading goes on at %d", at.Behind)
-		}
-		return nil
-	}
-	if len(at.Aside) > MostAside {
-		return fmt.Errorf("%d accounts are set aside; at most %d can be", len(at.Aside), MostAside)
-	}
-	if at.Behind < 0 || at.Behind >= at.Next {
-		return fmt.Errorf("offset %d, where %d accounts are, is not before %d", at.Behind, len(at.Aside), at.Next)
-	}
-	for i, a := range at.Aside {
-		if err := CheckAccountName(a.Account); err != nil {
-			return err
-		}
-		if i > 0 && at.Aside[i-1].Account >= a.Account {
-			return fmt.Errorf("account %q that is set aside is out of order", a.Account)
-		}
-		if a.From < 0 || a.From > a.Last || a.Last >= at.Next || a.Records < 0 {
-			return fmt.Errorf("account %q is set aside from offset %d to %d of %d, %d records", a.Account, a.From, a.Last, at.Next, a.Records)
-		}
+	if at.Forgot < 0 || at.Forgot > at.Next {
+		return fmt.Errorf("something was forgotten at offset %d, behind %d", at.Forgot, at.Next)
 	}
 	return nil
 }

@@ -96,7 +96,6 @@ func imapOptions(a *config.Account, log *slog.Logger) (imap.Options, error) {
 		MaxBytes:     int64(a.Featurize.MaxBytes),
 		PollInterval: time.Duration(i.PollInterval), IdleRestart: time.Duration(i.IdleRestart),
 		RecheckInterval: time.Duration(i.RecheckInterval),
-		TickInterval:    -1, // the daemon keeps its own time
 		Logger:          log.With("account", a.Name),
 	}
 	if i.CAFile == "" && i.CertFile == "" {

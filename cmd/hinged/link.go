@@ -45,14 +45,10 @@ func newLink(k *config.Kafka, before *link, log *slog.Logger) (*link, stream.Opt
 		l.client = kafka.New(wire)
 		l.broker = stream.Ensured(l.client, wanted(k), log)
 	}
-	limit := k.AccountLimit
-	if limit == 0 {
-		limit = -1 // none
-	}
 	return l, stream.Options{
 		Broker: l.broker, Topics: wire.Topics,
 		Filter: cli.JudgingOptions(&k.Judging, nil), Prior: weights, Owner: k.OwnerOf,
-		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(), AccountLimit: limit,
+		SnapshotEvery: int64(k.SnapshotEvery), SnapshotInterval: k.SnapshotInterval.Std(),
 		Logger: log.With("source", "kafka"),
 	}, nil
 }
@@ -64,14 +60,14 @@ func wanted(k *config.Kafka) kafka.Wanted {
 // wireOf returns what a connection is made from.
 func wireOf(k *config.Kafka) string {
 	w := *k
-	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval, w.AccountLimit = config.Judging{}, nil, 0, 0, 0
+	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval = config.Judging{}, nil, 0, 0
 	return fingerprintOf(&w, k.CAFile)
 }
 
 // groupSettings returns what all processes of the group are to have alike, "" if a file can't
 // be read.
 func groupSettings(k *config.Kafka) string {
-	g := config.Kafka{Topics: k.Topics, MaxMessageBytes: k.MaxMessageBytes, AccountLimit: k.AccountLimit, Judging: k.Judging, Accounts: k.Accounts}
+	g := config.Kafka{Topics: k.Topics, MaxMessageBytes: k.MaxMessageBytes, Judging: k.Judging, Accounts: k.Accounts}
 	if filepath.IsAbs(g.Prior) {
 		g.Prior = "a file" // its content counts
 	}

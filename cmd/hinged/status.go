@@ -413,9 +413,6 @@ func printStream(w io.Writer, status desk.Status) error {
 		line("behind", "%s", s.Waits())
 		line("rebalances", "%d", s.Rebalances)
 	}
-	if who := s.Behind(); who != "" {
-		line("set aside", "%s", who)
-	}
 	for i := range s.Partitions {
 		line("partition", "%d %s", s.Partitions[i].Partition, partitionText(&s.Partitions[i], status.Running))
 	}

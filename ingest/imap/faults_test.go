@@ -423,7 +423,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 	owner := d.Owner(t)
 	owner.Create("Lists")
 	o := dovecotOptions(d)
-	o.Include = []string{"Lists"}
+	o.Mailboxes = []string{"INBOX", "Lists"}
 	var log testkit.Transcript
 	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	mail := testkit.NewMail(4)

@@ -175,8 +175,8 @@ func options(addr, username, password string) Options {
 	return Options{
 		Address: addr, TLS: TLSNone, Username: username,
 		Password:     func(context.Context) (string, error) { return password, nil },
-		PollInterval: 200 * time.Millisecond, TickInterval: -1,
-		BackoffMin: 20 * time.Millisecond, BackoffMax: 200 * time.Millisecond,
+		PollInterval: 200 * time.Millisecond,
+		BackoffMin:   20 * time.Millisecond, BackoffMax: 200 * time.Millisecond,
 		AuthBackoffMin: 50 * time.Millisecond, AuthBackoffMax: 400 * time.Millisecond,
 		CommandTimeout: time.Minute, LoginEvery: time.Millisecond,
 	}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	goimap "github.com/emersion/go-imap/v2"
-
-	"github.com/hinged/hinged/ingest"
 )
 
 // markGrace is how long a new message's mark is waited for before the
@@ -34,8 +32,6 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 	s.log.Info("watching", keyMailbox, b.name, keyIdle, s.idles(sess), keyCondstore, v.condstore)
 	recheck := time.NewTimer(s.o.RecheckInterval)
 	defer recheck.Stop()
-	tick := newTicker(s.o.TickInterval)
-	defer tick.Stop()
 	for {
 		b.looked(sess) // the server has just answered, and would have told
 		s.inboxKnown.Store(&stamp{next: b.next, modseq: b.modseq, messages: uint32(len(b.entries))})
@@ -52,7 +48,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 			}
 			continue
 		}
-		w := waiter{s: s, sess: sess, marks: s.inboxMarks, tick: tick.C, recheck: recheck.C}
+		w := waiter{s: s, sess: sess, marks: s.inboxMarks, recheck: recheck.C}
 		if s.idles(sess) {
 			err = s.idleOnce(ctx, &w)
 		} else {
@@ -191,7 +187,6 @@ type waiter struct {
 	s       *Source
 	sess    *session
 	marks   *queue
-	tick    <-chan time.Time
 	recheck <-chan time.Time
 	end     <-chan time.Time
 	over    <-chan struct{} // the end of IDLE; stays as it is
@@ -231,11 +226,6 @@ func (w *waiter) wait(ctx context.Context) {
 		case <-w.recheck:
 			w.reason = endRecheck
 			return
-		case <-w.tick:
-			if err := w.s.emit(ctx, ingest.Tick{}); err != nil {
-				w.reason, w.err = endError, err
-				return
-			}
 		}
 	}
 }
@@ -247,14 +237,4 @@ func (w *waiter) late() endReason {
 		return endHint
 	}
 	return endTime
-}
-
-// newTicker is time.NewTicker, or one that never ticks.
-func newTicker(d time.Duration) *time.Ticker {
-	if d <= 0 {
-		t := time.NewTicker(time.Hour)
-		t.Stop()
-		return t
-	}
-	return time.NewTicker(d)
 }

@@ -28,7 +28,7 @@ func (s *Source) watches(name string, role ingest.Role) bool {
 	switch {
 	case named(s.o.Exclude):
 		return false
-	case named(s.o.Include), named(s.o.Mailboxes):
+	case named(s.o.Mailboxes):
 		return true
 	case len(s.o.Mailboxes) > 0:
 		return false

@@ -45,7 +45,8 @@ const (
 	AuthExternal AuthMechanism = "external"
 )
 
-// Options configure a Source. The zero value of a field means its default.
+// Options configure a Source. The zero value of a field means its default. The configuration,
+// from which they come, is what says what is wrong with bounds and names.
 type Options struct {
 	Address string // host:port, required
 	TLS     TLSMode
@@ -65,7 +66,6 @@ type Options struct {
 	// Mailboxes names what to watch and nothing else. Empty: INBOX and the
 	// mailboxes whose special use is Sent, Junk, Trash, Archive or Important.
 	Mailboxes []string
-	Include   []string // watched as well
 	Exclude   []string // not watched, whatever else is said
 
 	// Roles names mailboxes that have a role, one for each role at most. No other
@@ -91,9 +91,6 @@ type Options struct {
 	// RecheckInterval is the time between full comparisons of flags and UIDs,
 	// which find what a server forgot to tell; 30 minutes.
 	RecheckInterval time.Duration
-	// TickInterval is the time between Ticks while the source is connected and
-	// nothing happens; 30 seconds. Negative: none.
-	TickInterval time.Duration
 	// CommandTimeout is how long the server may be silent in the middle of a
 	// command; 30 seconds.
 	CommandTimeout time.Duration
@@ -149,7 +146,6 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.IdleCheck, min(20*time.Second, o.IdleRestart))
 	orDefault(&o.InboxPoll, min(20*time.Second, o.PollInterval))
 	orDefault(&o.RecheckInterval, 30*time.Minute)
-	orDefault(&o.TickInterval, 30*time.Second)
 	orDefault(&o.CommandTimeout, 30*time.Second)
 	orDefault(&o.BackoffMin, time.Second)
 	orDefault(&o.BackoffMax, 5*time.Minute)
@@ -171,7 +167,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate lists everything that is wrong with o, defaults filled in.
+// validate lists what would have a connection go elsewhere, or unprotected, or come to nothing.
 func (o Options) validate() error {
 	var errs []error
 	if host, port, err := net.SplitHostPort(o.Address); err != nil || host == "" || port == "" {
@@ -182,44 +178,6 @@ func (o Options) validate() error {
 	default:
 		errs = append(errs, fmt.Errorf("tls mode %q is unknown; the modes are tls, starttls and none", o.TLS))
 	}
-	errs = append(errs, o.validateLogin()...)
-	if o.MaxBytes < 1024 {
-		errs = append(errs, fmt.Errorf("max bytes is %d; it must be at least 1024", o.MaxBytes))
-	}
-	for _, d := range []struct {
-		name string
-		d    time.Duration
-	}{
-		{"idle restart", o.IdleRestart}, {"idle check", o.IdleCheck}, {"poll interval", o.PollInterval}, {"inbox poll interval", o.InboxPoll}, {"recheck interval", o.RecheckInterval},
-		{"command timeout", o.CommandTimeout}, {"least backoff", o.BackoffMin}, {"least backoff after a refused login", o.AuthBackoffMin},
-	} {
-		if d.d <= 0 {
-			errs = append(errs, fmt.Errorf("%s is %v; it must be above 0", d.name, d.d))
-		}
-	}
-	if o.IdleRestart > 28*time.Minute {
-		errs = append(errs, fmt.Errorf("idle restart is %v; it must be at most 28m, since a server may hang up after 29 minutes", o.IdleRestart))
-	}
-	if o.BackoffMax < o.BackoffMin || o.AuthBackoffMax < o.AuthBackoffMin {
-		errs = append(errs, errors.New("a greatest backoff is below the least"))
-	}
-	for role, name := range o.Roles {
-		if role == ingest.RoleOther || role == ingest.RoleInbox || name == "" || mailboxName(name) == inbox {
-			errs = append(errs, fmt.Errorf("mailbox %q cannot be the one for %s", name, role))
-		}
-	}
-	for _, names := range [][]string{o.Mailboxes, o.Include, o.Exclude} {
-		for _, name := range names {
-			if name == "" {
-				errs = append(errs, errors.New("a mailbox name is empty"))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// validateLogin lists what is wrong with the way to log in.
-func (o *Options) validateLogin() (errs []error) {
 	switch o.Auth {
 	case AuthPlain, AuthLogin, AuthXOAuth2, AuthOAuthBearer:
 	case AuthExternal:
@@ -235,7 +193,7 @@ func (o *Options) validateLogin() (errs []error) {
 	if o.Password == nil && o.Auth != AuthExternal {
 		errs = append(errs, errors.New("no password was given"))
 	}
-	return errs
+	return errors.Join(errs...)
 }
 
 // ValidFlag reports why flag cannot be stored on a server, or nil: it must be an

@@ -48,17 +48,11 @@ func (p *poller) watch(ctx context.Context, sess *session) error {
 	defer poll.Stop()
 	recheck := time.NewTicker(s.o.RecheckInterval)
 	defer recheck.Stop()
-	ticks := time.Duration(-1)
-	if !s.idle {
-		ticks = s.o.TickInterval
-	}
-	tick := newTicker(ticks)
-	defer tick.Stop()
 	for {
 		if err := p.marks(ctx, sess); err != nil {
 			return err
 		}
-		w := waiter{s: s, sess: sess, marks: s.otherMarks, tick: tick.C, recheck: recheck.C, end: poll.C}
+		w := waiter{s: s, sess: sess, marks: s.otherMarks, recheck: recheck.C, end: poll.C}
 		w.wait(ctx)
 		if w.err != nil {
 			return w.err
@@ -101,7 +95,7 @@ func (p *poller) discover(ctx context.Context, sess *session) error {
 	if _, err := p.s.otherGrew(sess, list); err != nil {
 		return err
 	}
-	watch := slices.Concat(p.s.o.Mailboxes, p.s.o.Include, slices.Sorted(maps.Values(p.s.o.Roles)))
+	watch := slices.Concat(p.s.o.Mailboxes, slices.Sorted(maps.Values(p.s.o.Roles)))
 	for _, name := range p.newlyMissing(watch, list) {
 		p.s.log.Warn("a mailbox to watch doesn't exist", keyMailbox, name)
 	}

@@ -187,7 +187,7 @@ func TestGmailShowsOneMessageInManyMailboxes(t *testing.T) {
 	p := testkit.StartGmail(t)
 	id := p.Deliver([]byte(plainMail), time.Now(), "", "INBOX", "[Gmail]/Important")
 	o := tenant(p)
-	o.Include = []string{"[Gmail]/All Mail", "[Gmail]/Starred"}
+	o.Mailboxes = []string{"INBOX", "[Gmail]/Important", "[Gmail]/All Mail", "[Gmail]/Starred", "[Gmail]/Trash"}
 	r := startSource(t, o)
 	places := map[string]ingest.Place{}
 	for _, box := range []string{"INBOX", "[Gmail]/Important", "[Gmail]/All Mail"} {

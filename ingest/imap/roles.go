@@ -3,6 +3,7 @@
 package imap
 
 import (
+	_ "embed" // the names
 	"maps"
 	"slices"
 	"strings"
@@ -38,59 +39,26 @@ var uses = map[goimap.MailboxAttr]ingest.Role{
 	goimap.MailboxAttrImportant: ingest.RoleImportant,
 }
 
-// customary tells the use of a mailbox by its name, in lower case.
-var customary = byCustom()
+// customs are the names that mail programs and servers give to mailboxes with a use, in lower
+// case. Important has none: folders of that name are people's own.
+//
+//go:embed customs.txt
+var customs string
 
-// customs are the names that mail programs and servers give to mailboxes with a use.
-// Important has none: folders of that name are people's own.
-var customs = map[ingest.Role][]string{
-	ingest.RoleSent: {
-		"sent", "sent items", "sent messages", "sent mail", "sent-mail", "sentmail", "[gmail]/sent mail",
-		"gesendet", "gesendete objekte", "gesendete elemente", "postausgang gesendet", // German
-		"envoyés", "messages envoyés", "éléments envoyés", "courrier envoyé", // French
-		"enviados", "elementos enviados", "mensajes enviados", "itens enviados", "correo enviado", // Spanish, Portuguese
-		"inviati", "posta inviata", "inviata", // Italian
-		"verzonden", "verzonden items", "verzonden berichten", // Dutch
-		"skickat", "skickade", "sendt", "sendt post", "sendte elementer", "lähetetyt", "saadetud", // Nordic, Estonian
-		"wysłane", "elementy wysłane", "odeslané", "odeslaná pošta", "odoslané", "elküldött", "elküldött elemek", "poslano", //nolint:misspell // Polish
-		"отправленные", "надіслані", "изпратени", "απεσταλμένα", "gönderilmiş öğeler", "gönderilenler",
-		"送信済み", "送信済みアイテム", "送信済みメール", "已发送", "已发送邮件", "寄件備份", "보낸 편지함", "보낸편지함",
-	},
-	ingest.RoleDrafts: {
-		"drafts", "draft", "[gmail]/drafts", "entwürfe", "brouillons", "borradores", "rascunhos", "bozze", "concepten",
-		"utkast", "kladder", "luonnokset", "mustandid", "kopie robocze", "robocze", "wersje robocze", "koncepty", "rozepsané",
-		"piszkozatok", "osnutki", "черновики", "чернетки", "чернови", "πρόχειρα", "taslaklar", "下書き", "草稿", "草稿箱", "임시보관함", "임시 보관함",
-	},
-	ingest.RoleJunk: {
-		"junk", "junk e-mail", "junk email", "junk mail", "spam", "bulk mail", "[gmail]/spam", "spamverdacht", "spam-verdacht",
-		"unerwünscht", "unerwünschte werbung", "courrier indésirable", "indésirables", "pourriel", "correo no deseado", "lixo eletrônico",
-		"lixo eletrónico", "posta indesiderata", "ongewenste e-mail", "ongewenst", "skräppost", "søppelpost", "uønsket mail", "uønsket e-mail",
-		"roskaposti", "rämpspost", "wiadomości-śmieci", "nevyžádaná pošta", "nevyžiadaná pošta", "levélszemét", "neželena pošta",
-		"спам", "нежелательная почта", "ανεπιθύμητη αλληλογραφία", "önemsiz e-posta", "迷惑メール", "垃圾邮件", "垃圾郵件", "스팸메일함", "정크 메일",
-	},
-	ingest.RoleTrash: {
-		"trash", "deleted", "deleted items", "deleted messages", "bin", "rubbish", "[gmail]/trash", "[gmail]/bin", "papierkorb",
-		"gelöscht", "gelöschte objekte", "gelöschte elemente", "corbeille", "éléments supprimés", "messages supprimés", "papelera",
-		"elementos eliminados", "lixeira", "itens excluídos", "cestino", "posta eliminata", "prullenbak", "verwijderde items", "papperskorgen",
-		"borttaget", "papirkurv", "slettet post", "slettede elementer", "roskakori", "poistetut", "prügikast", "kosz", "elementy usunięte", "koš", //nolint:misspell // Polish
-		"odstraněná pošta", "kôš", "törölt elemek", "smeti", "koszyk", "корзина", "удаленные", "кошик", "кошче", "κάδος απορριμμάτων",
-		"çöp kutusu", "silinmiş öğeler", "ゴミ箱", "削除済みアイテム", "已删除", "已删除邮件", "刪除的郵件", "휴지통",
-	},
-	ingest.RoleArchive: {
-		"archive", "archives", "archived", "archiv", "archivo", "arquivo", "archivio", "archief", "arkiv", "arkisto", "archiwum", "архив", "архів",
-		"アーカイブ", "归档", "封存",
-	},
-}
-
-func byCustom() map[string]ingest.Role {
+// customary tells the use of a mailbox by its name.
+var customary = func() map[string]ingest.Role {
+	roles := map[string]ingest.Role{
+		"sent": ingest.RoleSent, "drafts": ingest.RoleDrafts, "junk": ingest.RoleJunk, "trash": ingest.RoleTrash, "archive": ingest.RoleArchive,
+	}
 	out := map[string]ingest.Role{}
-	for role, list := range customs {
-		for _, name := range list {
-			out[name] = role
+	for line := range strings.Lines(customs) {
+		use, names, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		for name := range strings.SplitSeq(names, "|") {
+			out[name] = roles[use]
 		}
 	}
 	return out
-}
+}()
 
 // found is one mailbox of a LIST answer.
 type found struct {

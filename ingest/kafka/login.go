@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // mechanism returns the SASL mechanism. The secret is asked for at every login.
@@ -71,51 +72,37 @@ func (s SASL) logIn(ctx context.Context, rw io.ReadWriter, clientID string, agai
 	if err != nil {
 		return 0, err
 	}
+	w := &wire{ReadWriter: rw, clientID: clientID}
 	version := int16(1)
 	if !again { // any request but a login would end a session that is over
-		versions, err := versionsOf(rw, clientID)
+		versions, err := w.latest()
 		if err != nil {
 			return 0, err
 		}
 		version = min(version, versions[protocol.SaslAuthenticate]) // 0 tells no lifetime: before Kafka 2.2
 	}
-	w := newRequest(protocol.SaslHandshake, 1, clientID, false)
-	w.bytes16(m.Name())
-	body, err := exchange(rw, w.b)
-	if err != nil {
+	var shake kmsg.SASLHandshakeResponse
+	if err := w.ask(1, &kmsg.SASLHandshakeRequest{Mechanism: m.Name()}, &shake); err != nil {
 		return 0, err
 	}
-	if code := (&wireReader{b: body}).int16(); code != 0 {
-		return 0, fmt.Errorf("the broker does not take SASL %s: %w", m.Name(), kafkago.Error(code))
+	if shake.ErrorCode != 0 {
+		return 0, fmt.Errorf("the broker does not take SASL %s: %w", m.Name(), kafkago.Error(shake.ErrorCode))
 	}
 	for {
-		w := newRequest(protocol.SaslAuthenticate, version, clientID, false)
-		w.int32(int32(len(response)))
-		w.b = append(w.b, response...)
-		body, err := exchange(rw, w.b)
+		var res kmsg.SASLAuthenticateResponse
+		err := w.ask(version, &kmsg.SASLAuthenticateRequest{SASLAuthBytes: response}, &res)
 		if errors.Is(err, io.EOF) {
 			err = kafkago.SASLAuthenticationFailed // some brokers say so by hanging up
 		}
 		if err != nil {
 			return 0, err
 		}
-		r := &wireReader{b: body}
-		code := r.int16()
-		r.take(int(max(r.int16(), 0))) // the message may quote what was sent
-		challenge := r.take(int(max(r.int32(), 0)))
-		lifetime := time.Duration(0)
-		if version > 0 {
-			lifetime = time.Duration(r.int64()) * time.Millisecond
+		if res.ErrorCode != 0 {
+			return 0, kafkago.Error(res.ErrorCode) // its message may quote what was sent
 		}
-		if code != 0 {
-			return 0, kafkago.Error(code)
-		}
-		if r.err != nil {
-			return 0, r.err
-		}
-		done, next, err := state.Next(ctx, challenge)
+		done, next, err := state.Next(ctx, res.SASLAuthBytes)
 		if err != nil || done {
-			return lifetime, err
+			return time.Duration(res.SessionLifetimeMillis) * time.Millisecond, err
 		}
 		response = next
 	}

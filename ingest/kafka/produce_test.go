@@ -130,7 +130,7 @@ func TestSnapshotsAreNotCompressedOnceMore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := len(answer.recordSets); (n > 100_000) != plain {
+			if n := len(answer.RecordBatches); (n > 100_000) != plain {
 				t.Errorf("100,000 zeros are %d bytes in topic %s", n, topic)
 			}
 		}

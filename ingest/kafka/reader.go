@@ -44,8 +44,8 @@ type PartitionReader struct {
 	fetched   []byte
 	current   *batch // nil: the next one is in fetched
 	decoders  decoders
-	aborted   []abortedTransaction // ascending by first
-	lost      map[int64]bool       // producers in the middle of an aborted transaction
+	aborted   []aborted      // ascending by FirstOffset
+	lost      map[int64]bool // producers in the middle of an aborted transaction
 	first     int64
 	end, high int64
 }
@@ -135,12 +135,12 @@ func (r *PartitionReader) fetch(ctx context.Context) error {
 	if err != nil {
 		return r.c.stale(err)
 	}
-	r.fetched, r.aborted, r.lost = res.recordSets, res.aborted, map[int64]bool{}
+	r.fetched, r.aborted, r.lost = res.RecordBatches, res.AbortedTransactions, map[int64]bool{}
 	// A broker lists transactions in the order in which they ended; open meets them as they began.
-	slices.SortStableFunc(r.aborted, func(a, b abortedTransaction) int { return cmp.Compare(a.first, b.first) })
-	r.first, r.end, r.high = res.start, res.stable, res.end
+	slices.SortStableFunc(r.aborted, func(a, b aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
+	r.first, r.end, r.high = res.LogStartOffset, res.LastStableOffset, res.HighWatermark
 	if r.end < 0 { // a broker without transactions
-		r.end = res.end
+		r.end = res.HighWatermark
 	}
 	if len(r.fetched) > 0 {
 		if _, _, ok, err := cutBatch(r.fetched); err == nil && !ok {
@@ -224,8 +224,8 @@ func (r *PartitionReader) open(out *Batch) (more bool, err error) {
 		return false, err
 	}
 	r.fetched = rest
-	for len(r.aborted) > 0 && r.aborted[0].first <= b.last {
-		r.lost[r.aborted[0].producer] = true
+	for len(r.aborted) > 0 && r.aborted[0].FirstOffset <= b.last {
+		r.lost[r.aborted[0].ProducerID] = true
 		r.aborted = r.aborted[1:]
 	}
 	if b.last >= r.position {

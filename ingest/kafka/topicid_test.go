@@ -3,6 +3,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -177,81 +178,34 @@ func TestOldBrokersTellNoID(t *testing.T) {
 // An answer that is cut off anywhere is an error, not a panic and not an id.
 func TestAnswersThatAreCutOff(t *testing.T) {
 	t.Parallel()
-	w := &wireWriter{}
-	w.tags()
-	w.int32(0)
-	w.array(1)
-	w.int32(1)
-	w.compactString("host")
-	w.int32(9092)
-	w.uvarint(0)
-	w.tags()
-	w.compactString("cluster")
-	w.int32(1)
-	w.array(1)
-	w.int16(0)
-	w.compactString("mail")
-	w.b = append(w.b, "0123456789abcdef"...)
-	if r, err := parseTopicID(w.b, "mail"); err != nil || string(r.id[:]) != "0123456789abcdef" {
-		t.Fatalf("got %v, %v", r, err)
+	id, topic, host := TopicID([]byte("0123456789abcdef")), "mail", "host"
+	metadata := &kmsg.MetadataResponse{
+		Version: metadataByID,
+		Brokers: []kmsg.MetadataResponseBroker{{NodeID: 1, Host: host, Port: 9092}},
+		Topics:  []kmsg.MetadataResponseTopic{{Topic: &topic, TopicID: id}},
 	}
-	for n := range w.b {
-		if r, err := parseTopicID(w.b[:n], "mail"); err == nil {
-			t.Errorf("%d of %d bytes: got %v", n, len(w.b), r)
+	fetch := &kmsg.FetchResponse{Version: fetchByID, Topics: []kmsg.FetchResponseTopic{{TopicID: id, Partitions: []fetched{{
+		HighWatermark: 9, LastStableOffset: 8, LogStartOffset: 7,
+		AbortedTransactions: []aborted{{ProducerID: 5, FirstOffset: 6}}, RecordBatches: []byte("records"),
+	}}}}}
+	epoch := &kmsg.OffsetForLeaderEpochResponse{Version: epochVersion, Topics: []kmsg.OffsetForLeaderEpochResponseTopic{{
+		Topic: topic, Partitions: []kmsg.OffsetForLeaderEpochResponseTopicPartition{{LeaderEpoch: 3, EndOffset: 17}},
+	}}}
+	for name, answer := range map[string]kmsg.Response{"metadata": metadata, "fetch": fetch, "epoch": epoch} {
+		var head []byte
+		if answer.RequestKind().IsFlexible() {
+			head = []byte{0}
 		}
-	}
-	if _, err := parseTopicID(w.b, "other"); err == nil {
-		t.Error("the answer about another topic is taken")
-	}
-
-	f := &wireWriter{}
-	f.tags()
-	f.int32(0)
-	f.int16(0)
-	f.int32(0)
-	f.array(1)
-	f.b = append(f.b, "0123456789abcdef"...)
-	f.array(1)
-	f.int32(0)
-	f.int16(0)
-	f.int64(9)
-	f.int64(8)
-	f.int64(7)
-	f.array(1)
-	f.int64(5)
-	f.int64(6)
-	f.tags()
-	f.int32(-1)
-	f.compactString("records")
-	r, err := parseFetchByID(f.b)
-	if err != nil || r.end != 9 || r.stable != 8 || r.start != 7 || len(r.aborted) != 1 || r.aborted[0] != (abortedTransaction{5, 6}) || string(r.recordSets) != "records" {
-		t.Fatalf("got %+v, %v", r, err)
-	}
-	for n := range f.b {
-		if r, err := parseFetchByID(f.b[:n]); err == nil {
-			t.Errorf("%d of %d bytes: got %+v", n, len(f.b), r)
+		body := answer.AppendTo(head)
+		for n := range len(body) + 1 {
+			got := answer.RequestKind().ResponseKind()
+			err := parseAnswer(body[:n], got)
+			if (err == nil) != (n == len(body)) {
+				t.Errorf("%s: %d of %d bytes: %v", name, n, len(body), err)
+			}
+			if err == nil && !bytes.Equal(got.AppendTo(nil), answer.AppendTo(nil)) {
+				t.Errorf("%s: got %+v, want %+v", name, got, answer)
+			}
 		}
-	}
-
-	e := &wireWriter{}
-	e.int32(0)
-	e.int32(1)
-	e.int16(4)
-	e.b = append(e.b, "mail"...)
-	e.int32(1)
-	e.int16(0)
-	e.int32(0)
-	e.int32(3)
-	e.int64(17)
-	if r, err := parseEpoch(e.b, "mail"); err != nil || r.end != 17 || r.code != 0 {
-		t.Fatalf("got %+v, %v", r, err)
-	}
-	for n := range e.b {
-		if r, err := parseEpoch(e.b[:n], "mail"); err == nil {
-			t.Errorf("%d of %d bytes: got %+v", n, len(e.b), r)
-		}
-	}
-	if _, err := parseEpoch(e.b, "other"); err == nil {
-		t.Error("the answer about another topic is taken")
 	}
 }

@@ -126,7 +126,7 @@ func (c *Client) Timestamp(ctx context.Context, topic string, partition int32, o
 	if err != nil {
 		return time.Time{}, c.stale(fmt.Errorf("timestamp of topic %s, partition %d, offset %d: %w", topic, partition, offset, err))
 	}
-	whole, _, ok, err := cutBatch(res.recordSets)
+	whole, _, ok, err := cutBatch(res.RecordBatches)
 	if err != nil || !ok {
 		return time.Time{}, err
 	}

@@ -104,7 +104,7 @@ func openClocked(dir string, log *slog.Logger) (*daemon.Daemon, error) {
 	source := imap.Options{
 		Address: server.Address, TLS: imap.TLSMode(server.TLS), Username: server.Username, Logger: log,
 		Auth: imap.AuthMechanism(server.Auth), Password: server.ReadPassword,
-		PollInterval: 20 * time.Millisecond, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second, TickInterval: -1, LoginEvery: time.Millisecond,
+		PollInterval: 20 * time.Millisecond, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second, LoginEvery: time.Millisecond,
 		RecheckInterval: 200 * time.Millisecond, // else what it says to have seen of INBOX lags one look behind
 	}
 	o := daemon.Options{

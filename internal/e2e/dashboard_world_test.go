@@ -142,7 +142,7 @@ func (h *household) account(name string, server *testkit.Dovecot) daemon.Account
 		Address: server.Addr, TLS: imap.TLSNone, Username: address(name), Logger: h.logger(),
 		Password:     func(context.Context) (string, error) { return server.Password, nil },
 		PollInterval: 20 * time.Millisecond, BackoffMin: 10 * time.Millisecond, BackoffMax: time.Second,
-		TickInterval: -1, LoginEvery: time.Millisecond, RecheckInterval: 200 * time.Millisecond,
+		LoginEvery: time.Millisecond, RecheckInterval: 200 * time.Millisecond,
 	}
 	return daemon.AccountOptions{Name: name, Filter: o, NewSource: func(known []ingest.Known) (ingest.Source, error) {
 		s, err := imap.New(source, known)

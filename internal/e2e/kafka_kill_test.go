@@ -87,9 +87,8 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	mail := newOwners(1, accounts)
 	c := &chaos{t: t, chance: rand.New(rand.NewPCG(uint64(total), 9)), broker: broker, brokers: brokers, out: -1, frozen: -1}
 
-	// Snapshots are made all the time, so that most take-overs begin from one, and accounts
-	// are set aside all the time, so that many of them are behind then.
-	const often = "snapshot_every = 100\nsnapshot_interval = \"1s\"\naccount_limit = 3"
+	// Snapshots are made all the time, so that most take-overs begin from one.
+	const often = "snapshot_every = 100\nsnapshot_interval = \"1s\""
 	three := []*site{in.process("three", often), in.process("three", often), in.process("three", often)}
 	c.three, c.up, c.spoilt = three, make([]bool, len(three)), make([]int, len(three))
 	c.join(0)
@@ -130,7 +129,7 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 func (in *topic) likeOneAlone(group string, got map[string]desk.Digest) {
 	t := in.t
 	t.Helper()
-	alone := in.process("alone", "account_limit = 0")
+	alone := in.process("alone", "")
 	alone.start()
 	same(t, got, in.accountDigests(alone))
 	if err := alone.stop(syscall.SIGTERM); err != nil {

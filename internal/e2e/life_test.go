@@ -278,7 +278,7 @@ func (p *living) run(s *site) (stop func()) {
 		StorePath: filepath.Join(s.dir, "state", "hinged.db"), Now: func() time.Time { return *p.now.Load() },
 		Accounts: []daemon.AccountOptions{{Name: "me", Filter: options, NewSource: func(known []ingest.Known) (ingest.Source, error) {
 			return imap.New(imap.Options{
-				Address: s.imap.Addr, TLS: imap.TLSNone, Username: p.life.owner, PollInterval: 10 * time.Millisecond, TickInterval: -1,
+				Address: s.imap.Addr, TLS: imap.TLSNone, Username: p.life.owner, PollInterval: 10 * time.Millisecond,
 				Password: func(context.Context) (string, error) { return s.imap.Password, nil },
 			}, known)
 		}}},

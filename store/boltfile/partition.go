@@ -106,8 +106,8 @@ func (s *Store) NotePartition(change func(*PartitionInfo)) (err error) {
 }
 
 // CommitPartition makes durable, in one transaction, what several accounts have to commit and
-// that the partition was read up to a position, of which Next, Epoch, Behind and Aside count, and
-// Forgot if it is higher; accounts may be empty, and name each account once at most. It promises
+// that the partition was read up to a position, of which Next and Epoch count, and Forgot if it is
+// higher; accounts may be empty, and name each account once at most. It promises
 // for each account what Commit does, and for all of them together: on any error nothing is
 // written, neither of the accounts nor the position, and the same call may be repeated, also with
 // more in it.
@@ -146,10 +146,10 @@ func advance(tx *bolt.Tx, to store.LogPosition) error {
 	if err != nil {
 		return err
 	}
-	if to.Next < row.Next || to.Whole() < row.Whole() {
-		return fmt.Errorf("%w: the partition was read up to offset %d, and from %d on not whole", store.ErrStale, row.Next, row.Whole())
+	if to.Next < row.Next {
+		return fmt.Errorf("%w: the partition was read up to offset %d", store.ErrStale, row.Next)
 	}
-	row.Next, row.Epoch, row.Behind, row.Aside, row.Forgot = to.Next, to.Epoch, to.Behind, to.Aside, max(row.Forgot, to.Forgot)
+	row.Next, row.Epoch, row.Forgot = to.Next, to.Epoch, max(row.Forgot, to.Forgot)
 	if err := row.Check(row.Partition); err != nil {
 		return err
 	}
@@ -160,9 +160,6 @@ func readPosition(tx *bolt.Tx) (row PartitionInfo, err error) {
 	err = decodeFramed(framePosition, positionKey, tx.Bucket(metaBucket).Get(positionKey), &row)
 	if err == nil {
 		err = row.Partition.Check()
-	}
-	if err == nil {
-		err = row.CheckAside()
 	}
 	if err != nil {
 		return row, damage("position: %w", err)

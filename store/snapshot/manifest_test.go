@@ -23,7 +23,6 @@ func someManifest(accounts, chunks int) Manifest {
 	r := rand.New(rand.NewPCG(uint64(accounts), uint64(chunks)))
 	m := Manifest{Partition: store.Partition{Topic: "inbox", Number: 5}, Fingerprint: "v1", LogPosition: store.LogPosition{
 		Next: 123456, Partitions: 8, TopicID: [16]byte{1, 2, 3}, Recovered: "start", Stopped: true, Era: 3, Cuts: []int64{77, 78}, Forgot: 900,
-		Behind: 99, Aside: []store.Aside{{Account: "kafka:a", From: 88, Last: 99_999, Records: 3}},
 	}}
 	for i := range accounts {
 		a := AccountChunks{Account: fmt.Sprintf("kafka:user%05d@example.org", i), Commit: 1 + r.Uint64N(1000), Sum: r.Uint64(), Lessons: uint64(i)}

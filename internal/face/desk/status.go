@@ -301,9 +301,6 @@ func (s *Status) Kafka() []string {
 	if s.Running && !t.CaughtUp() {
 		out = append(out, "waiting: "+t.Waits())
 	}
-	if who := t.Behind(); who != "" {
-		out = append(out, "set aside, because they have more records waiting than account_limit: "+who)
-	}
 	if t.Problem != "" {
 		out = append(out, t.Problem)
 	}

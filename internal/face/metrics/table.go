@@ -118,8 +118,6 @@ func partitionMetrics() []ofPartition {
 		n(false, "position", "Offset before which all records are processed; absent while it is unknown.", func(s p) (float64, bool) { return float64(s.Position), s.Position >= 0 }),
 		n(false, "oldest_record_seconds", "Age of the oldest record that waits for its decision; 0 if none waits; absent while it is unknown.", func(s p) (float64, bool) { return valueOf(s.OldestSeconds) }),
 		n(false, "transaction_records", "Records of the lag that can't be read before a transaction of a producer ends.", func(s p) (float64, bool) { return float64(s.InTransaction), s.Lag != nil }),
-		n(false, "set_aside_accounts", "Accounts with more records waiting than account_limit; other accounts go before them.", func(s p) (float64, bool) { return float64(len(s.SetAside)), true }),
-		n(false, "set_aside_records", "Records of the lag that were passed over because their accounts are set aside.", func(s p) (float64, bool) { return float64(s.Later()), true }),
 		n(false, "held_bytes", "Size of the records that were read and are not committed.", func(s p) (float64, bool) { return float64(s.HeldBytes), true }),
 		n(false, "partition_stopped", "1 if the partition needs somebody to step in.", func(s p) (float64, bool) { return oneIf(s.Stopped), true }),
 		n(false, "damaged_file", "1 while a damaged file of the partition lies there; the partition was taken over again.", func(s p) (float64, bool) { return oneIf(s.DamagedFile != ""), true }),

@@ -49,7 +49,7 @@ func TestTheOwnersDayBeginsBeforeTheMailComes(t *testing.T) {
 			return source.New(source.Options{
 				Address: e.Addr, TLS: source.TLSNone, Username: e.User, MaxBytes: 1 << 20,
 				Password:     func(context.Context) (string, error) { return e.Password, nil },
-				PollInterval: 50 * time.Millisecond, TickInterval: -1,
+				PollInterval: 50 * time.Millisecond,
 			}, known)
 		}}},
 	})

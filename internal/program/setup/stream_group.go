@@ -88,7 +88,7 @@ func (s *streamCheck) group(ctx context.Context) {
 	known := map[int32]int64{}
 	maps.Copy(known, committed)
 	for p, info := range s.kept { // the group's positions are a hint, and may be older
-		known[p] = max(known[p], info.Whole())
+		known[p] = max(known[p], info.Next)
 	}
 	behind, good := int64(0), true
 	for p, w := range marks {

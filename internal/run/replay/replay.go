@@ -127,7 +127,6 @@ func run(ctx context.Context, o Options) (out Replayed, err error) {
 	o.Engine.Broker, o.Engine.Files = past, files
 	o.Engine.SnapshotEvery, o.Engine.SnapshotInterval = math.MaxInt64, time.Duration(math.MaxInt64)
 	o.Engine.FromStart = true
-	o.Engine.AccountLimit = -1 // nobody waits
 	engine, err := stream.New(o.Engine)
 	if err != nil {
 		return out, err

@@ -90,7 +90,7 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 		t.Run(how.name, func(t *testing.T) {
 			how.do(alone[0])
 			q := newProcess(t, c)
-			c.cut(testTopics.Input, 0, positions[1].whole)
+			c.cut(testTopics.Input, 0, positions[1].next)
 			q.start(func(o *Options) { o.SnapshotEvery, o.Behind = 1<<40, 20 })
 			takenOver(t, c, q)
 			sameDigests(t, digests(t, q.store), want)

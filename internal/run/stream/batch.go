@@ -18,10 +18,8 @@ import (
 
 // batch is what will be one commit.
 type batch struct {
-	items     int  // that are in it
-	held      load // what of them the intake holds
+	items     int // that are in it
 	records   int
-	ordinary  int   // of these, those of accounts that are not set aside
 	bytes     int64 // held by its items
 	value     int64 // bytes that it is to produce
 	decisions []kafka.Record
@@ -30,12 +28,6 @@ type batch struct {
 	notes     []func()
 	tally     Counts
 	newest    time.Time // timestamp of the last record
-}
-
-// load is a part of what an intake holds.
-type load struct {
-	items int
-	bytes int64
 }
 
 // apply does what one item says, to the accounts in memory and to the batch. An
@@ -51,17 +43,10 @@ func (p *partition) apply(ctx context.Context, it *item) error {
 	b.bytes += it.size
 	b.tally.Markers += uint64(it.markers)
 	b.tally.Aborted += uint64(it.aborted)
-	later := false // its record is read again
-	if it.late {
-		if err := p.asides.catchUp(it); err != nil {
-			return fmt.Errorf("offset %d: %w", it.record.Offset, err)
-		}
-	} else {
-		b.held.items++
-		b.held.bytes += it.size
-		later = p.asides.reach(it)
+	if p.at.Next = it.next; it.epoch > 0 {
+		p.at.Epoch = it.epoch
 	}
-	if it.empty || later {
+	if it.empty {
 		return nil
 	}
 	refused := it.refused
@@ -76,10 +61,7 @@ func (p *partition) apply(ctx context.Context, it *item) error {
 	}
 	b.records++
 	b.tally.Records++
-	if !it.late {
-		b.ordinary++
-		b.newest = it.record.Time
-	}
+	b.newest = it.record.Time
 	return nil
 }
 
@@ -295,16 +277,15 @@ func (p *partition) finish(ctx context.Context) error {
 	if err := p.produce(ctx, p.e.o.Topics.DeadLetters, b.dead); err != nil {
 		return err
 	}
-	at := p.asides.position()
-	if err := p.commit(ctx, at); err != nil {
+	if err := p.commit(ctx, p.at); err != nil {
 		return err
 	}
 	for _, h := range b.changed {
 		h.work.Committed()
 	}
 	p.cache.trim()
-	p.intake.release(b.held.items, b.held.bytes)
-	p.committed(b, at)
+	p.intake.release(b.items, b.bytes)
+	p.committed(b, p.at)
 	p.took = time.Since(began)
 	for _, note := range b.notes {
 		note()

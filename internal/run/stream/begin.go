@@ -49,7 +49,7 @@ func (s *situation) ours(at *store.LogPosition) bool {
 
 // holds reports whether a position can be read on from.
 func (s *situation) holds(at *store.LogPosition) bool {
-	return s.ours(at) && at.Era >= s.lastEra() && !at.Stopped && s.log.First <= at.Whole() && at.Next <= s.log.End
+	return s.ours(at) && at.Era >= s.lastEra() && !at.Stopped && s.log.First <= at.Next && at.Next <= s.log.End
 }
 
 // lastEra is the last era that is known of the log.
@@ -79,7 +79,7 @@ func (s *situation) choose() (choice, error) {
 	switch {
 	case s.fromStart && s.log.First == 0 && s.local == nil && derived(s.snapshot) && (s.snapshot == nil || s.ours(s.snapshot)):
 		return atStart, nil
-	case local && (!snapshot || s.local.Steps() >= s.snapshot.Steps()-2*s.behind):
+	case local && (!snapshot || s.local.Next >= s.snapshot.Next-s.behind):
 		return atLocal, nil
 	case snapshot:
 		return atSnapshot, nil
@@ -113,11 +113,11 @@ func (s *situation) describe(what string, at *store.LogPosition, none string) st
 	case !s.ours(at):
 		return fmt.Sprintf("%s %d of the topic with the id %s", what, at.Next, kafka.TopicID(at.TopicID))
 	case at.Era < s.lastEra():
-		return fmt.Sprintf("%s %d, from before the partition was stopped or recovered", what, at.Whole())
+		return fmt.Sprintf("%s %d, from before the partition was stopped or recovered", what, at.Next)
 	case at.Stopped:
 		return fmt.Sprintf("%s %d, where the log lost its end", what, at.Next)
 	}
-	return fmt.Sprintf("%s %d", what, at.Whole())
+	return fmt.Sprintf("%s %d", what, at.Next)
 }
 
 // begin finds out where to begin, restores if it must, and returns the position.
@@ -170,7 +170,7 @@ func (p *partition) look(ctx context.Context) (*situation, error) {
 	}
 	// A snapshot can be worth more than the local copy only if that is far behind, or of an
 	// era that is over: then, and only then, is all of the snapshots topic read.
-	needed := !s.holds(s.local) || s.log.End-s.local.Whole() > o.Behind
+	needed := !s.holds(s.local) || s.log.End-s.local.Next > o.Behind
 	if !needed {
 		if needed, err = p.vault.overtaken(ctx, &info); err != nil {
 			return nil, err
@@ -217,7 +217,7 @@ func (p *partition) beginAt(ctx context.Context, s *situation, c choice) (int64,
 	switch c {
 	case atLocal:
 		// The last word to the group may not have got there when we stopped.
-		p.e.hint(p.id.Number, s.local.Whole())
+		p.e.hint(p.id.Number, s.local.Next)
 		if s.local.TopicID == [16]byte{} && s.topic != (kafka.TopicID{}) {
 			p.log.Warn("the brokers tell the topic's id now; it is taken to be the topic that was read before", "id", s.topic)
 			return s.local.Next, p.file().NotePartition(func(i *boltfile.PartitionInfo) { i.TopicID = s.topic })

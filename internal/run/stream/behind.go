@@ -3,11 +3,8 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
@@ -49,12 +46,12 @@ func (s *partitionState) stands(at *store.LogPosition) {
 // behind says how much waits, and for how long. held is the timestamp of the oldest record
 // that was read; zero: none is held. s.mu is held.
 func (s *partitionState) behind(out *PartitionStatus, held, now time.Time) {
-	if s.foreign || out.Position < 0 || out.End < 0 || now.Sub(s.lastHeard) > stale || out.next > out.End {
+	if s.foreign || out.Position < 0 || out.End < 0 || now.Sub(s.lastHeard) > stale || out.Position > out.End {
 		return // unknown is not 0
 	}
-	lag := out.End - out.next + out.Later()
+	lag := out.End - out.Position
 	out.Lag = &lag
-	out.InTransaction = max(0, out.End-max(s.stable, out.next))
+	out.InTransaction = max(0, out.End-max(s.stable, out.Position))
 	oldest := held
 	if oldest.IsZero() && s.oldest.offset == out.Position {
 		oldest = s.oldest.time
@@ -170,32 +167,10 @@ func (e *Engine) lookBehind(ctx context.Context, ours []*partition) {
 	}
 }
 
-// SetAside is an account whose records wait until those of the other accounts are done.
-type SetAside struct {
-	Account string `json:"account"` // name of the account
-	Records int64  `json:"records"` // number of its records that were passed over and wait, part of the lag
-}
-
-// aside returns what a status shows of the accounts of a position that are set aside.
-func aside(at *store.LogPosition) (all []SetAside) {
-	for _, a := range at.Aside {
-		all = append(all, SetAside{a.Account, a.Records})
-	}
-	return all
-}
-
-// Later is how many records wait because their accounts are set aside.
-func (p *PartitionStatus) Later() (n int64) {
-	for _, a := range p.SetAside {
-		n += a.Records
-	}
-	return n
-}
-
 // Stored is the status of a partition as far as the store alone knows it.
 func Stored(info *boltfile.PartitionInfo, damaged []string) PartitionStatus {
 	at := &info.LogPosition
-	s := PartitionStatus{Partition: info.Partition.Number, Position: at.Whole(), End: -1, Restoring: len(info.Pending), SetAside: aside(at), next: at.Next}
+	s := PartitionStatus{Partition: info.Partition.Number, Position: at.Next, End: -1, Restoring: len(info.Pending)}
 	s.damaged(damaged)
 	return s
 }
@@ -205,43 +180,4 @@ func (p *PartitionStatus) damaged(files []string) {
 	if n := len(files); n > 0 {
 		p.DamagedFile = files[n-1]
 	}
-}
-
-// shownAside is how many accounts that are set aside are named in a sentence.
-const shownAside = 5
-
-// Behind names in words the accounts that are set aside, those with the most records first,
-// and how many records of each wait; "" if none is.
-func (s *Status) Behind() string {
-	var all []SetAside
-	for i := range s.Partitions {
-		all = append(all, s.Partitions[i].SetAside...)
-	}
-	slices.SortFunc(all, func(a, b SetAside) int {
-		return cmp.Or(cmp.Compare(b.Records, a.Records), strings.Compare(a.Account, b.Account))
-	})
-	var names []string
-	for _, a := range all[:min(len(all), shownAside)] {
-		names = append(names, fmt.Sprintf("%s (%d records)", a.Account, a.Records))
-	}
-	text := strings.Join(names, ", ")
-	if more := len(all) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
-// aside says how many accounts are set aside; "" if none is.
-func (s *Status) aside() string {
-	n := 0
-	for i := range s.Partitions {
-		n += len(s.Partitions[i].SetAside)
-	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "; 1 account is set aside"
-	}
-	return fmt.Sprintf("; %d accounts are set aside", n)
 }

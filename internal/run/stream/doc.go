@@ -12,9 +12,6 @@
 //	  → one commit: all accounts of the batch and the next offset
 //	  → publish the offset, as a hint for tools that show lag
 //
-// An account with too many records waiting is passed over, and the writer reads its records
-// again when it is their turn; see asides. The position says so, too.
-//
 // While a batch is produced and committed the next one is read and featurised,
 // never applied. What was read and is not committed is bounded in bytes: a broker
 // that refuses makes the reader wait, not memory grow.

@@ -200,8 +200,7 @@ func TestKeysOfManifests(t *testing.T) {
 	topic := kafka.TopicID{1, 2, 3}
 	keys := map[string]bool{}
 	for _, id := range []manifestID{
-		{topic: topic, next: 7, whole: 7}, {topic: topic, next: 7, whole: 5},
-		{topic: topic, next: 7, whole: 7, era: 5}, {topic: topic, next: 7, whole: 5, era: 7}, {whole: 0, era: 1},
+		{topic: topic, next: 7}, {topic: topic, next: 7, era: 5}, {topic: topic, next: 5, era: 7}, {era: 1},
 	} {
 		key := manifestKey(id)
 		if got, ok := manifestOf(key); !ok || got != id || keys[string(key)] {

@@ -88,7 +88,6 @@ func small(o *Options) {
 	o.BatchRecords = 8
 	o.SnapshotEvery = 40
 	o.Behind = 20
-	o.AccountLimit = 2 // accounts are set aside all the time
 }
 
 func TestAZombieDoesNoHarm(t *testing.T) {

@@ -19,10 +19,9 @@ import (
 
 // intake reads a partition ahead of its writer, within a bound of bytes.
 type intake struct {
-	stage  *pipeline.Ordered[*item, *item]
-	room   *semaphore.Weighted // for bytes read and not committed
-	limit  int64
-	asides *asides
+	stage *pipeline.Ordered[*item, *item]
+	room  *semaphore.Weighted // for bytes read and not committed
+	limit int64
 	// seen is told the keys that were read; nil: nobody wants to know.
 	seen func(key []byte)
 
@@ -43,8 +42,8 @@ const (
 	readAhead    = 2048 // records
 )
 
-func (e *Engine) newIntake(limit int64, partitions int32, line *pipeline.Reader, a *asides) *intake {
-	in := &intake{room: semaphore.NewWeighted(limit), limit: limit, asides: a}
+func (e *Engine) newIntake(limit int64, partitions int32, line *pipeline.Reader) *intake {
+	in := &intake{room: semaphore.NewWeighted(limit), limit: limit}
 	// What it holds in bytes is bounded by room.
 	in.stage = pipeline.New(pipeline.Options[*item]{
 		Depth: readAhead, Bytes: limit, Size: func(it *item) int64 { return it.size },
@@ -60,18 +59,6 @@ func (in *intake) waits() bool {
 	default:
 	}
 	return in.head != nil
-}
-
-// poll returns the next item if it is ready.
-func (in *intake) poll() *item {
-	in.waits()
-	select {
-	case it := <-in.head:
-		in.head = nil
-		return it
-	default:
-		return nil
-	}
 }
 
 // comes notes what was taken from order.
@@ -188,25 +175,19 @@ func (in *intake) put(ctx context.Context, b kafka.Batch) error {
 			in.seen(b.Records[i].Key)
 		}
 	}
-	var since []passed
-	told := false // that the log goes up to b.Next
 	for i := range b.Records {
 		r := b.Records[i]
 		b.Records[i] = kafka.Record{}
-		if in.asides.passes(&r, &since) {
-			continue
-		}
-		it := &item{record: r, next: r.Offset + 1, epoch: r.Epoch, size: sizeOf(&r), passed: since}
-		since = nil
-		if told = i == len(b.Records)-1; told {
+		it := &item{record: r, next: r.Offset + 1, epoch: r.Epoch, size: sizeOf(&r)}
+		if i == len(b.Records)-1 {
 			it.next, it.epoch, it.markers, it.aborted = b.Next, b.Epoch, b.Markers, b.Aborted
 		}
 		if err := in.hand(ctx, it); err != nil {
 			return err
 		}
 	}
-	if !told && (len(b.Records) > 0 || b.Markers+b.Aborted > 0) {
-		return in.hand(ctx, &item{empty: true, next: b.Next, epoch: b.Epoch, markers: b.Markers, aborted: b.Aborted, size: overhead, passed: since})
+	if len(b.Records) == 0 && b.Markers+b.Aborted > 0 {
+		return in.hand(ctx, &item{empty: true, next: b.Next, epoch: b.Epoch, markers: b.Markers, aborted: b.Aborted, size: overhead})
 	}
 	return nil
 }
@@ -222,12 +203,10 @@ func (in *intake) hand(ctx context.Context, it *item) error {
 // item is one record on its way to the accounts, or only a step of the position.
 type item struct {
 	record kafka.Record
-	next   int64    // the position once this is done
-	epoch  int32    // of the leader that took what is before that; 0: not known
-	empty  bool     // there is no record: what was there was passed over
-	size   int64    // bytes that it holds
-	late   bool     // it was passed over before
-	passed []passed // what was passed over since the item before it; see asides
+	next   int64 // the position once this is done
+	epoch  int32 // of the leader that took what is before that; 0: not known
+	empty  bool  // there is no record: what was there is none of anybody's
+	size   int64 // bytes that it holds
 	// skipped counts what lies before it and is no record of anybody's.
 	markers, aborted int
 

@@ -50,9 +50,6 @@ type Options struct {
 	// ReadAhead bounds the bytes of records that were read and are not committed,
 	// over all partitions; 64 MiB. Without Memory, a partition may hold 1 MiB at least.
 	ReadAhead int64
-	// AccountLimit is how many records of an account may wait in a partition before it is
-	// set aside, so that the others go before it; 100; below 0: any number.
-	AccountLimit int
 	// CacheAccounts and CacheRows bound the accounts held in memory between two
 	// commits, and the rows of their states, weights included, over all partitions;
 	// 2,000 and 8 million. Without Memory, a partition may hold 20,000 rows at least. One
@@ -92,7 +89,6 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.BatchRecords, 500)
 	orDefault(&o.BatchBytes, 4<<20)
 	orDefault(&o.ReadAhead, 64<<20)
-	orDefault(&o.AccountLimit, 100)
 	orDefault(&o.CacheAccounts, 2_000)
 	orDefault(&o.CacheRows, 8_000_000)
 	if o.Memory > 0 {

@@ -31,7 +31,7 @@ type partition struct {
 	// purge is Forgot of the position, from when that is about to be committed.
 	purge atomic.Int64
 	era   int64 // of the position
-	// untidy are the Steps of the last snapshot made, while those that it makes
+	// untidy is the position of the last snapshot made, while those that it makes
 	// needless are still there; -1: they are not. It belongs to keep.
 	untidy int64
 	// committedOne tells keep that a batch was committed.
@@ -43,13 +43,11 @@ type partition struct {
 	// ---
 	ctx    context.Context // of work
 	line   *pipeline.Reader
-	intake *intake // what comes, in order
-	late   late    // what that passed over
-	asides *asides
+	intake *intake           // what comes, in order
+	at     store.LogPosition // Next and Epoch, as the writer has come to them
 	cache  *cache
 	batch  batch
 	again  *item              // taken from an intake and not applied yet
-	inRow  int                // items from intake since the last late one
 	took   time.Duration      // to produce and commit the last batch
 	topic  kafka.TopicID      // of the input, when it began
 	cuts   []int64            // where its log lost its end; see store.LogPosition
@@ -137,15 +135,13 @@ func (p *partition) work(ctx context.Context, readAhead int64) error {
 	defer beside.Wait()
 	defer fail(nil) // before the wait
 	beside.Go(func() {
-		if err := p.keep(ctx, info.Steps()); err != nil {
+		if err := p.keep(ctx, info.Next); err != nil {
 			fail(err)
 		}
 	})
-	p.asides = newAsides(p.e.o.AccountLimit, info.LogPosition)
+	p.at = store.LogPosition{Next: info.Next, Epoch: info.Epoch}
 	p.line = p.e.reader.Line() // of its own: a full one must not keep others waiting
-	p.late = late{}
-	defer p.late.close()
-	p.intake = p.e.newIntake(readAhead, p.partitions(), p.line, p.asides)
+	p.intake = p.e.newIntake(readAhead, p.partitions(), p.line)
 	if len(info.Pending) > 0 {
 		wanted := make(chan string, wantedAhead)
 		p.intake.seen = func(key []byte) { p.want(wanted, key) }
@@ -182,7 +178,7 @@ func (p *partition) open(from int64) Reader {
 func (p *partition) read(ctx context.Context, at int64) (ended func() error) {
 	ctx, stop := context.WithCancel(ctx)
 	how := &reading{trouble: func(err error) { p.note(&p.state.readingProblem, err) }, pause: func(n int) error { return p.pause(ctx, n) }, reached: p.reached}
-	reader := &continuous{Reader: p.open(at), b: p.e.o.Broker, id: p.id, at: at, epoch: p.asides.position().Epoch}
+	reader := &continuous{Reader: p.open(at), b: p.e.o.Broker, id: p.id, at: at, epoch: p.at.Epoch}
 	why := make(chan error, 1)
 	go func() { why <- p.intake.run(ctx, how, reader) }()
 	return func() error {
@@ -198,7 +194,7 @@ func (p *partition) write(ctx context.Context) error {
 	for {
 		it := p.await(ctx)
 		if it == nil {
-			return p.late.err // there will be nothing more, or ctx is done
+			return nil // there will be nothing more, or ctx is done
 		}
 		if err := p.e.writers.Acquire(ctx, 1); err != nil {
 			return nil //nolint:nilerr // ctx is done; nothing was applied
@@ -295,7 +291,7 @@ func (p *partition) reached(log kafka.Watermark) { p.state.heard(log, p.e.o.Now(
 func (p *partition) committed(b *batch, at store.LogPosition) {
 	p.state.commit(b, at)
 	p.e.count(&b.tally)
-	p.e.hint(p.id.Number, at.Whole())
+	p.e.hint(p.id.Number, at.Next)
 }
 
 const (
@@ -304,32 +300,7 @@ const (
 	// account with many weights or on a busy machine, would be for ever fewer records.
 	batchTime     = 75 * time.Millisecond
 	mostBatchTime = 400 * time.Millisecond
-	// A batch of nothing but what was passed over before is closed after a quarter of as long
-	// as the last batch took to be committed, within these bounds: other accounts wait for the
-	// commit if their mail comes meanwhile.
-	leastBehindTime = 250 * time.Microsecond
-	mostBehindTime  = 20 * time.Millisecond
-	// share is how many items of other accounts go before one that was passed over, if
-	// both are ready.
-	share = 7
 )
-
-// ready returns the item that is to be applied next, if one is ready: that which comes in
-// order goes before what was passed over, but not for ever.
-func (p *partition) ready(ctx context.Context) *item {
-	if p.inRow >= share {
-		if it := p.nextLate(ctx); it != nil {
-			p.inRow = 0
-			return it
-		}
-	}
-	if it := p.intake.poll(); it != nil {
-		p.inRow++
-		return it
-	}
-	p.inRow = 0
-	return p.nextLate(ctx)
-}
 
 // await waits for the first item of a batch, and gives signs of life meanwhile. It returns nil
 // when there will be none, or ctx is done.
@@ -337,22 +308,14 @@ func (p *partition) await(ctx context.Context) *item {
 	it := p.again
 	p.again = nil
 	for it == nil {
-		if it = p.ready(ctx); it != nil {
-			break
-		}
-		if p.intake.closed || p.late.err != nil {
+		if p.intake.closed {
 			return nil
-		}
-		var again <-chan time.Time // reading again failed, and is tried once more
-		if _, _, some := p.asides.stretch(); some {
-			again = time.After(time.Until(p.late.after))
 		}
 		select {
 		case next, open := <-p.intake.order():
 			p.intake.comes(next, open)
 		case it = <-p.intake.head:
 			p.intake.head = nil
-		case <-again:
 		case <-p.asked:
 		case <-ctx.Done():
 			return nil
@@ -368,15 +331,6 @@ func (p *partition) more(ctx context.Context, began time.Time) *item {
 		return nil
 	}
 	if !p.intake.waits() {
-		spent := time.Since(began) >= min(max(p.took/4, leastBehindTime), mostBehindTime)
-		if b.ordinary > 0 || spent {
-			return nil
-		}
-	}
-	if it := p.ready(ctx); it != nil {
-		return it
-	}
-	if p.intake.head == nil {
 		return nil
 	}
 	select {

@@ -161,7 +161,7 @@ func (r *Recoverer) examine(ctx context.Context, partition int32) (*examined, er
 	if m := x.manifest; m != nil {
 		x.situation.snapshot = &m.LogPosition
 		x.Snapshot = &Saved{
-			Offset: m.Whole(), TopicID: idText(m.TopicID), Written: x.vault.writtenAt(manifestIDOf(m.LogPosition)).UTC(),
+			Offset: m.Next, TopicID: idText(m.TopicID), Written: x.vault.writtenAt(manifestIDOf(m.LogPosition)).UTC(),
 			Accounts: len(m.Accounts), Lessons: lessonsIn(m), Recovered: m.Recovered,
 		}
 	} else {
@@ -220,23 +220,17 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 		return Recovery{}, fmt.Errorf("%w %d; it can be recovered from start or empty", ErrNoSnapshot, partition)
 	}
 	out := Recovery{Condition: x.Condition, From: from, DryRun: dryRun}
-	var at store.LogPosition // of the accounts that are behind the others
 	m := snapshot.Manifest{Partition: store.Partition{Topic: r.Topics.Input, Number: partition}}
 	out.OtherLog = x.manifest != nil && !x.situation.ours(&x.manifest.LogPosition)
 	switch from {
 	case FromSnapshot:
 		m = *x.manifest
-		was := m.LogPosition
-		next := was.Reach()
+		next := m.Reach()
 		if out.OtherLog {
 			next = 0
 		}
 		out.Next = min(max(next, x.First), x.End)
 		out.Unread = max(0, out.Next-next)
-		if !out.OtherLog {
-			at = was.Clip(x.First, out.Next)
-			out.Unread += max(0, min(x.First, next)-was.Whole())
-		}
 	case FromStart, FromNothing:
 		out.Next = x.First
 		if from == FromNothing {
@@ -249,7 +243,7 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 	default:
 		return Recovery{}, fmt.Errorf("a partition is recovered from %s, %s or %s, not from %q", FromSnapshot, FromStart, FromNothing, from)
 	}
-	m.LogPosition = x.after(out.Next, from, at)
+	m.LogPosition = x.after(out.Next, from)
 	if dryRun {
 		return out, nil
 	}
@@ -260,17 +254,16 @@ func (r *Recoverer) Recover(ctx context.Context, partition int32, from string, d
 	return out, nil
 }
 
-// after is the position from which a recovered partition goes on, with the accounts of
-// behind behind the others. It begins an era, so that nothing from before counts.
-func (x *examined) after(next int64, from string, behind store.LogPosition) store.LogPosition {
+// after is the position from which a recovered partition goes on. It begins an era, so that
+// nothing from before counts.
+func (x *examined) after(next int64, from string) store.LogPosition {
 	at := store.LogPosition{
-		Next: next, Partitions: x.situation.partitions, TopicID: x.situation.topic, Recovered: from,
-		Behind: behind.Behind, Aside: behind.Aside, Era: x.situation.era,
+		Next: next, Partitions: x.situation.partitions, TopicID: x.situation.topic, Recovered: from, Era: x.situation.era,
 	}
 	if was := x.manifest; was != nil {
 		at.Era = max(at.Era, was.Era)
 		if x.situation.ours(&was.LogPosition) {
-			at.Forgot, at.Cuts = min(was.Forgot, at.Steps()), was.Cuts
+			at.Forgot, at.Cuts = min(was.Forgot, at.Next), was.Cuts
 			if was.Reach() > x.End {
 				return at.Lose(x.End)
 			}

@@ -102,7 +102,6 @@ func (e *Engine) adopt(r *renewal) {
 	o.Topics.Decisions, o.Topics.DeadLetters = n.Topics.Decisions, n.Topics.DeadLetters
 	o.SnapshotEvery, o.SnapshotInterval = n.SnapshotEvery, n.SnapshotInterval
 	o.BatchRecords, o.BatchBytes, o.ReadAhead, o.Behind = n.BatchRecords, n.BatchBytes, n.ReadAhead, n.Behind
-	o.AccountLimit = n.AccountLimit
 	o.CacheAccounts, o.CacheRows = n.CacheAccounts, n.CacheRows
 	e.reader, e.fingerprint = r.reader, o.fingerprint()
 	e.next = nil

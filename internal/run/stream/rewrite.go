@@ -25,9 +25,9 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 	if refused != nil {
 		return refused, nil
 	}
-	at := p.asides.position()
+	at := p.at
 	if _, forgets := e.(*past.ForgetRequested); forgets {
-		at.Forgot = at.Steps()
+		at.Forgot = at.Next
 	}
 	for n := 1; ; n++ {
 		r, _, err := h.work.Rewrite(ctx, e, func(st *store.State, w store.Rewrite) error {
@@ -64,7 +64,7 @@ func (p *partition) rewrite(ctx context.Context, h *held, it *item) (*kafka.Refu
 		if h, err = p.account(ctx, h.key); err != nil {
 			return nil, err
 		}
-		if info.Steps() >= at.Steps() {
+		if info.Next >= at.Next {
 			p.rewritten(h, &at)
 			return nil, nil
 		}

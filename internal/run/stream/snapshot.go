@@ -23,8 +23,8 @@ const lookEvery = time.Second
 // younger one may be of a snapshot that another process is making.
 const orphanAge = time.Hour
 
-// keep makes snapshots when they are due, until ctx is done. began are the Steps of the position
-// at which we began. An error says that the store's file is damaged, which it also notices if
+// keep makes snapshots when they are due, until ctx is done. began is the position at which we
+// began. An error says that the store's file is damaged, which it also notices if
 // there is no mail.
 func (p *partition) keep(ctx context.Context, began int64) error {
 	p.untidy = -1
@@ -45,9 +45,9 @@ func (p *partition) keep(ctx context.Context, began int64) error {
 			return err
 		}
 		o := &p.e.o
-		now, next := o.Now(), p.state.position().Steps()
+		now, next := o.Now(), p.state.position().Next
 		forgot := p.purge.Load()
-		if (forgot <= last || forgot > next) && (next-last)/2 < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
+		if (forgot <= last || forgot > next) && next-last < o.SnapshotEvery && (next == last || now.Sub(at) < o.SnapshotInterval) {
 			if err := p.tidyLater(ctx); err != nil && ctx.Err() == nil {
 				p.log.Warn("can't delete old snapshots; trying again", "error", err)
 			}
@@ -72,8 +72,8 @@ func (p *partition) keep(ctx context.Context, began int64) error {
 	}
 }
 
-// lastSnapshot returns the Steps of the newest whole snapshot there is, and when it was made;
-// where nothing can be told of it, those of the position at which we began, or 0 if something
+// lastSnapshot returns the position of the newest whole snapshot there is, and when it was made;
+// where nothing can be told of it, that at which we began, or 0 if something
 // was forgotten before, so that one is made at once.
 func (p *partition) lastSnapshot(ctx context.Context, began int64) (int64, time.Time) {
 	now, unknown := p.e.o.Now(), began
@@ -90,7 +90,7 @@ func (p *partition) lastSnapshot(ctx context.Context, began int64) (int64, time.
 	p.noteSnapshotsRead()
 	ours, _ := p.vault.positions(p.topic)
 	for _, id := range ours {
-		if id.era != p.era || id.steps() > began {
+		if id.era != p.era || id.next > began {
 			continue
 		}
 		m, err := p.vault.manifest(ctx, id)
@@ -98,7 +98,7 @@ func (p *partition) lastSnapshot(ctx context.Context, began int64) (int64, time.
 			return unknown, now
 		}
 		if m != nil {
-			return id.steps(), p.vault.writtenAt(id)
+			return id.next, p.vault.writtenAt(id)
 		}
 	}
 	if len(ours) > 0 && p.vault.lastEra(p.topic) <= p.era {
@@ -129,7 +129,7 @@ func (e *Engine) slot(ctx context.Context) error {
 
 func (e *Engine) release() { <-e.dumping }
 
-// oneSnapshot makes a snapshot and returns the Steps of its position, and takes back what is not
+// oneSnapshot makes a snapshot and returns its position, and takes back what is not
 // needed any more.
 func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	next, err := p.dump(ctx)
@@ -143,7 +143,7 @@ func (p *partition) oneSnapshot(ctx context.Context) (int64, error) {
 	return next, err
 }
 
-// dump makes a snapshot and returns the Steps of its position: first the chunks, then, when they
+// dump makes a snapshot and returns its position: first the chunks, then, when they
 // are acknowledged, the manifest.
 func (p *partition) dump(ctx context.Context) (int64, error) {
 	if err := p.e.slot(ctx); err != nil {
@@ -177,7 +177,7 @@ func (p *partition) dump(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	p.log.Info("snapshot made", "offset", m.Next, "accounts", len(m.Accounts), "chunks", out.chunks, "bytes", out.bytes)
-	return m.Steps(), nil
+	return m.Next, nil
 }
 
 // canTidy reports whether the last snapshot made something needless that may go. It
@@ -275,7 +275,7 @@ func (p *partition) tidy(ctx context.Context, ours int64) error {
 
 const tidyRecords = 1000
 
-// keeps reports whether a snapshot is to stay, beside that of our era with the Steps ours.
+// keeps reports whether a snapshot is to stay, beside that of our era at ours.
 // mine: it is of our log; is: the log that the input topic has; recent: it is one of the
 // newest.
 func (p *partition) keeps(id manifestID, mine bool, ours int64, is kafka.TopicID, recent bool) bool {
@@ -286,7 +286,7 @@ func (p *partition) keeps(id manifestID, mine bool, ours int64, is kafka.TopicID
 	case id.era != p.era:
 		return id.era > p.era || recent && forgot == 0
 	default:
-		return id.steps() >= ours || recent && id.steps() >= forgot
+		return id.next >= ours || recent && id.next >= forgot
 	}
 }
 

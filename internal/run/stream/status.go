@@ -116,9 +116,6 @@ type PartitionStatus struct {
 	Problem       string     `json:"problem,omitempty"`        // the problem in words; "" if there is none
 	TopicID       string     `json:"topic_id,omitempty"`       // id of the input topic that is read; another one if it was deleted and created again
 	Recovered     string     `json:"recovered,omitempty"`      // how the partition was recovered, if it ever was: snapshot, start or empty
-	// SetAside lists the accounts that have more records waiting than account_limit; other
-	// accounts go before them.
-	SetAside []SetAside `json:"set_aside,omitempty"`
 	// Differs lists the accounts last found in another state than another process, or an
 	// earlier run, had come to by the same records.
 	Differs []string `json:"differs,omitempty"`
@@ -126,8 +123,6 @@ type PartitionStatus struct {
 	// partition was taken over again. It is the last one if there are several. Delete it, or
 	// move it away, and it isn't named any more.
 	DamagedFile string `json:"damaged_file,omitempty"`
-
-	next int64 // offset of the next record of the accounts that are not set aside
 }
 
 // CaughtUp reports whether it is known that no record waits.
@@ -161,7 +156,7 @@ func (s *Status) doing() string {
 	case s.InTransaction > 0 && s.InTransaction == *s.Lag:
 		return fmt.Sprintf("waiting for the end of a producer's transaction, with %d records behind it", *s.Lag)
 	case *s.Lag > 0:
-		return fmt.Sprintf("deciding and learning, %d records behind", *s.Lag) + s.aside()
+		return fmt.Sprintf("deciding and learning, %d records behind", *s.Lag)
 	default:
 		return "deciding and learning; no record is waiting"
 	}
@@ -174,18 +169,16 @@ type partitionState struct {
 	status         PartitionStatus
 	at             store.LogPosition
 	intake         *intake
-	passed         time.Time // timestamp of what was read again last
 	first, stable  int64     // of the log: its first offset, and the last stable one
 	lastHeard      time.Time // when End, first and stable were heard of
 	foreign        bool      // the position is of another topic of the same name
 	oldest         waiting   // the record at which it waits, where none is held
 	writing        string    // why the writer waits
 	readingProblem string    // why the reader waits
-	lateProblem    string    // why what was passed over is not read again
 }
 
 func newPartitionState(number int32) *partitionState {
-	return &partitionState{at: store.LogPosition{Next: -1}, status: PartitionStatus{Partition: number, Position: -1, End: -1, next: -1}}
+	return &partitionState{at: store.LogPosition{Next: -1}, status: PartitionStatus{Partition: number, Position: -1, End: -1}}
 }
 
 func (s *partitionState) stop(err error) {
@@ -208,25 +201,18 @@ func (s *partitionState) anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Begun, s.status.Stopped, s.status.Problem, s.status.End = false, false, "", -1
-	s.writing, s.readingProblem, s.lateProblem, s.foreign = "", "", "", false
+	s.writing, s.readingProblem, s.foreign = "", "", false
 }
 
 func (s *partitionState) holds(in *intake) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intake, s.passed = in, time.Time{}
-}
-
-// readsLate notes the timestamp of a record that was passed over and is read again.
-func (s *partitionState) readsLate(at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.passed = at
+	s.intake = in
 }
 
 // stand notes the position. mu is held.
 func (s *partitionState) stand(at *store.LogPosition) {
-	s.at, s.status.Position, s.status.next, s.status.SetAside = *at, at.Whole(), at.Next, aside(at)
+	s.at, s.status.Position = *at, at.Next
 }
 
 func (s *partitionState) commit(b *batch, at store.LogPosition) {
@@ -273,12 +259,9 @@ func (s *partitionState) get(now time.Time) PartitionStatus {
 	var oldest time.Time
 	if s.intake != nil {
 		out.HeldBytes, oldest = s.intake.waiting()
-		if len(out.SetAside) > 0 && (oldest.IsZero() || s.passed.Before(oldest)) {
-			oldest = s.passed // zero: it is still to be read again
-		}
 	}
 	s.behind(&out, oldest, now)
-	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem, s.lateProblem)
+	out.Problem = cmp.Or(out.Problem, s.writing, s.readingProblem)
 	return out
 }
 

@@ -39,7 +39,7 @@ func snapshots(t *testing.T, c *cluster) map[int32]int64 {
 			t.Fatal(err)
 		}
 		if m != nil {
-			out[int32(p)] = m.Whole()
+			out[int32(p)] = m.Next
 		}
 	}
 	return out
@@ -321,8 +321,8 @@ func TestSnapshotsThatKnowWhatWasForgottenAreTakenBackLater(t *testing.T) {
 					return errors.New("there is no snapshot")
 				}
 				for _, id := range all {
-					if id.whole < forgot {
-						return fmt.Errorf("the snapshot at %d is still there; something was forgotten at %d", id.whole, forgot)
+					if id.next < forgot {
+						return fmt.Errorf("the snapshot at %d is still there; something was forgotten at %d", id.next, forgot)
 					}
 				}
 				return nil

@@ -25,9 +25,8 @@ import (
 // manifests and chunks are there. Safe for concurrent use.
 //
 // Keys are "manifest/" with the id of the input topic in 32 hexadecimal digits, a slash
-// and the position in 16, and if accounts are set aside a slash and where they are in as
-// many, and if the era is not 0 a slash and the era in as many; and "chunk/" with the chunk's ID. A record without a value takes
-// back those before it with the same key.
+// and the position in 16, and if the era is not 0 a slash and the era in as many; and "chunk/"
+// with the chunk's ID. A record without a value takes back those before it with the same key.
 type vault struct {
 	broker    Broker
 	topic     string
@@ -51,21 +50,18 @@ type vault struct {
 
 // manifestID names a snapshot: of which log of the input it is, and up to where.
 type manifestID struct {
-	topic            kafka.TopicID
-	next, whole, era int64 // as in store.LogPosition
+	topic     kafka.TopicID
+	next, era int64 // as in store.LogPosition
 }
 
 func manifestIDOf(at store.LogPosition) manifestID {
-	return manifestID{at.TopicID, at.Next, at.Whole(), at.Era}
+	return manifestID{at.TopicID, at.Next, at.Era}
 }
 
 // compareIDs orders the snapshots of one log by their era, and then by how much was read.
 func compareIDs(a, b manifestID) int {
-	return cmp.Or(cmp.Compare(a.era, b.era), cmp.Compare(a.steps(), b.steps()), cmp.Compare(a.next, b.next))
+	return cmp.Or(cmp.Compare(a.era, b.era), cmp.Compare(a.next, b.next))
 }
-
-// steps are those of the position.
-func (m manifestID) steps() int64 { return m.next + m.whole }
 
 // place is where a chunk is.
 type place struct {
@@ -89,9 +85,6 @@ const (
 
 func manifestKey(m manifestID) []byte {
 	key := fmt.Appendf(nil, "%s%x/%016x", manifestPrefix, m.topic[:], m.next)
-	if m.whole != m.next || m.era != 0 {
-		key = fmt.Appendf(key, "/%016x", m.whole)
-	}
 	if m.era != 0 {
 		key = fmt.Appendf(key, "/%016x", m.era)
 	}
@@ -102,19 +95,17 @@ func manifestKey(m manifestID) []byte {
 func manifestOf(key []byte) (m manifestID, ok bool) {
 	name, ok := bytes.CutPrefix(key, []byte(manifestPrefix))
 	parts := strings.Split(string(name), "/")
-	if !ok || len(parts) < 2 || len(parts) > 4 || len(parts[0]) != 2*len(m.topic) {
+	if !ok || len(parts) < 2 || len(parts) > 3 || len(parts[0]) != 2*len(m.topic) {
 		return m, false
 	}
 	_, bad := hex.Decode(m.topic[:], []byte(parts[0]))
-	var numbers [3]int64
+	var numbers [2]int64
 	for i, part := range parts[1:] {
 		var err error
 		numbers[i], err = strconv.ParseInt(part, 16, 64)
 		bad = errors.Join(bad, err)
 	}
-	if m.next, m.whole, m.era = numbers[0], numbers[1], numbers[2]; len(parts) == 2 {
-		m.whole = m.next
-	}
+	m.next, m.era = numbers[0], numbers[1]
 	return m, bad == nil && bytes.Equal(manifestKey(m), key)
 }
 
@@ -332,7 +323,7 @@ func (v *vault) newest(ctx context.Context, topic kafka.TopicID, log kafka.Water
 		if m == nil {
 			continue
 		}
-		if i < len(ours) && id.era == ours[0].era && !m.Stopped && log.First <= id.whole && id.next <= log.End {
+		if i < len(ours) && id.era == ours[0].era && !m.Stopped && log.First <= id.next && id.next <= log.End {
 			return m, nil
 		}
 		if highest == nil {

@@ -151,7 +151,7 @@ func (p *process) positions() map[int32]int64 {
 	p.t.Helper()
 	out := map[int32]int64{}
 	for number, at := range p.store.positions(p.t) {
-		out[number] = at.Whole()
+		out[number] = at.Next
 	}
 	return out
 }
@@ -368,8 +368,8 @@ func undisturbed(t *testing.T, c *cluster, tunes ...tune) (map[string]string, *c
 		p.stop()
 		return d, own
 	}
-	want, own := replay(func(o *Options) { o.AccountLimit = -1 })
-	got, again := replay(func(o *Options) { o.AccountLimit, o.BatchRecords, o.CacheAccounts = -1, 7, 2 })
+	want, own := replay(func(*Options) {})
+	got, again := replay(func(o *Options) { o.BatchRecords, o.CacheAccounts = 7, 2 })
 	sameDigests(t, got, want)
 	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
 		if records := own.all(topic); len(records) > 0 {
