@@ -114,7 +114,6 @@ func (t table) dashboard(d *Dashboard, c *Config) {
 	}
 }
 
-// listen checks the address, and returns its host.
 func (t table) listen(d *Dashboard) (host string, fit bool) {
 	const want = `an address with a port, such as "127.0.0.1:7425", or "0.0.0.0:7425" for every network`
 	host, port, err := net.SplitHostPort(d.Listen)
@@ -123,7 +122,6 @@ func (t table) listen(d *Dashboard) (host string, fit bool) {
 	return host, t.check(fit, "listen", "not an address to listen on", d.Listen, want)
 }
 
-// isLoopback reports whether only this machine reaches a host.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
@@ -178,7 +176,6 @@ func (t table) user(u *User, c *Config) {
 	}
 }
 
-// wantAccount says which accounts there are.
 func wantAccount(c *Config, name string) string {
 	var names []string
 	for i := range c.Accounts {

@@ -174,7 +174,6 @@ func descend(n *node, key unstable.Iterator, lines lineIndex, appendLast bool) *
 	return n
 }
 
-// placeKey notes where a key and the parts of its value are.
 func placeKey(table *node, n *unstable.Node, lines lineIndex) {
 	placeValue(descend(table, n.Key(), lines, false), n.Value(), lines)
 }
@@ -216,7 +215,6 @@ func newLines(data []byte) lineIndex {
 	return l
 }
 
-// of returns the line that holds offset, from 1.
 func (l lineIndex) of(offset int) int {
 	at, found := slices.BinarySearch(l.starts, offset)
 	if found {

@@ -17,7 +17,6 @@ import (
 	"github.com/hinged/hinged/internal/host/zones"
 )
 
-// maxFileBytes is far above any real configuration.
 const maxFileBytes = 1 << 20
 
 // Load reads the configuration file at path; when that is empty, the one that

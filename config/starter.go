@@ -100,7 +100,6 @@ func (s *Starter) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodePassword sets where the password comes from.
 func (s *Starter) encodePassword(set func(path string, value any, more ...string)) {
 	i := &s.Account.IMAP
 	switch {

@@ -17,7 +17,6 @@ import (
 	"github.com/hinged/hinged/internal/run/deadletters"
 )
 
-// lettersQuery is what `hinged kafka dead-letters` is asked.
 type lettersQuery struct {
 	IDs    []string `arg:"ID"`
 	Reason string   `flag:"reason" usage:"only letters with this WORD as their reason"`
@@ -88,12 +87,10 @@ func listLetters(c *call, q *lettersQuery) (out letterList, err error) {
 	return out, err
 }
 
-// mostLetters is how many letters of one reason are listed unless they are asked for.
 const mostLetters = 10
 
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// printLetters lists letters by reason, of each only some if brief.
 func printLetters(w io.Writer, found letterList) error {
 	if found.value != nil {
 		_, err := w.Write(found.value)
@@ -115,10 +112,10 @@ func printLetters(w io.Writer, found letterList) error {
 				fmt.Fprintf(&out, "  and %d more: hinged kafka dead-letters --reason %s\n", len(list)-i, reason)
 				break
 			}
-			fmt.Fprintf(&out, "  %s  %s  %s  %s", l.ID, minute(l.Since), printable(l.Account, 60), desk.Count(l.Bytes, "byte"))
+			fmt.Fprintf(&out, "  %s  %s  %s  %s", l.ID, minute(l.Since), desk.OneLine(l.Account, 60), desk.Count(l.Bytes, "byte"))
 			out.WriteString("\n")
 			if !found.brief {
-				fmt.Fprintf(&out, "    %s\n", printable(l.Detail, 400))
+				fmt.Fprintf(&out, "    %s\n", desk.OneLine(l.Detail, 400))
 			}
 		}
 	}

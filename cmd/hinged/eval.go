@@ -12,7 +12,6 @@ import (
 	"github.com/hinged/hinged/internal/measure/whatif"
 )
 
-// evalFlags are the flags of eval.
 type evalFlags struct {
 	archive   cli.Archive
 	account   string
@@ -148,7 +147,6 @@ func (f *evalFlags) fromStore(cmd *cobra.Command) error {
 	}
 }
 
-// settings are those of --set, beside what the configuration says of the account.
 func (f *evalFlags) settings(cmd *cobra.Command) (s whatif.Settings, err error) {
 	c, err := config.Load(configOf(cmd))
 	if err != nil {

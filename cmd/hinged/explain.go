@@ -17,7 +17,6 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
-// explainQuery is what `hinged explain` is asked.
 type explainQuery struct {
 	Message string   `arg:"MESSAGE"`
 	Words   []string `flag:"word" usage:"show the weights of a WORD instead; may be repeated"`
@@ -35,14 +34,12 @@ func (q *explainQuery) Wrong() error {
 	return nil
 }
 
-// shownExplanation is an explanation with how it is shown.
 type shownExplanation struct {
 	desk.Explanation
 	message string
 	all     bool
 }
 
-// mostWords is how many weights are listed of a word, or each way.
 const mostWords = 20
 
 var explain = of(desk.Help{

@@ -61,7 +61,6 @@ func wanted(k *config.Kafka) kafka.Wanted {
 	return kafka.Wanted{Create: k.CreateTopics, Partitions: int32(k.Partitions)}
 }
 
-// wireOf returns what a connection is made from.
 func wireOf(k *config.Kafka) string {
 	w := *k
 	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval, w.AccountLimit = config.Judging{}, nil, 0, 0, 0
@@ -92,7 +91,6 @@ func withStream(o *daemon.Options, c *config.Config, log *slog.Logger) (*link, e
 	return l, nil
 }
 
-// close ends the connections, once the daemon is closed.
 func (l *link) close() error {
 	if l == nil {
 		return nil
@@ -139,7 +137,6 @@ func (l *link) unless(other *link) error {
 	return l.close()
 }
 
-// kafkaOptions turns the section [kafka] into what the connection needs.
 func kafkaOptions(k *config.Kafka, log *slog.Logger) (kafka.Options, error) {
 	o := kafka.Options{
 		Brokers: k.Brokers, ClientID: k.ClientID, Group: k.Group,

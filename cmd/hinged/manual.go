@@ -64,7 +64,6 @@ func writeManual(root *cobra.Command, page, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "hinged.toml.5"), md2man.Render(configManual(text, pageDate())), 0o644) //nolint:gosec // the same
 }
 
-// writePages writes a manual page for a program and each of its verbs.
 func writePages(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the same
 		return err
@@ -100,7 +99,6 @@ func writeCompletions(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// listing is what `hinged --help` says of the verbs.
 func listing(root *cobra.Command) string {
 	var b strings.Builder
 	for _, g := range groups {

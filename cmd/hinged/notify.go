@@ -119,7 +119,6 @@ func newTeller(c *config.Config, log *slog.Logger) (*teller, error) {
 	return t, err
 }
 
-// show is one of daemon.Options.Show.
 func (t *teller) show(s desk.Shown) {
 	if n := t.now.Load(); n != nil {
 		n.Show(s)
@@ -142,7 +141,6 @@ func (t *teller) renew(ctx context.Context, n *notify.Notifier) {
 	t.begin(ctx)
 }
 
-// toEach tells each of them.
 func toEach(shows []func(desk.Shown)) func(desk.Shown) {
 	return func(s desk.Shown) {
 		for _, show := range shows {

@@ -16,7 +16,6 @@ import (
 	"github.com/hinged/hinged/internal/run/stream"
 )
 
-// recoverQuery is what `hinged kafka recover` is asked.
 type recoverQuery struct {
 	Partition string `arg:"PARTITION"`
 	From      string `flag:"from" usage:"what to recover from" jsonschema:"enum=snapshot,enum=start,enum=empty"`
@@ -105,7 +104,6 @@ that stops a partition first writes all that it has learnt into the snapshots to
 	return err
 }, []stream.Condition{}, stream.Recovery{})
 
-// newRecoverer connects to the brokers of the configuration.
 func newRecoverer(path string) (r *stream.Recoverer, hangUp func() error, err error) {
 	c, err := loadStream(path, "there is no partition to recover")
 	if err != nil {
@@ -173,7 +171,6 @@ func printConditions(w io.Writer, all conditionList) (err error) {
 	return err
 }
 
-// recoveryText says what a recovery does, or did.
 func recoveryText(r stream.Recovery) string {
 	verb, goes := "is recovered", "continues"
 	if r.DryRun {
@@ -194,7 +191,6 @@ func recoveryText(r stream.Recovery) string {
 	return text
 }
 
-// effects lists what is kept and what is lost.
 func effects(r stream.Recovery, indent string) string {
 	text := ""
 	line := func(format string, args ...any) { text += indent + fmt.Sprintf(format, args...) + "\n" }

@@ -26,7 +26,6 @@ import (
 // takes over. What is in none of them needs a restart.
 var liveKeys = []string{"account", "kafka", "backups", "log_level"}
 
-// running is a daemon with what it was made from.
 type running struct {
 	daemon  *daemon.Daemon
 	path    string         // of the configuration
@@ -141,7 +140,6 @@ func (r *running) use(next *link, adopted bool) {
 	}
 }
 
-// logMistakes logs why a configuration can't be used: a record for each mistake in it.
 func (r *running) logMistakes(err error) {
 	const message = "the new configuration is not used; the old one stays in force"
 	var mistakes *config.Error

@@ -94,7 +94,6 @@ func (w *web) open(ctx context.Context, d *daemon.Daemon) error {
 	return nil
 }
 
-// close ends what open began.
 func (w *web) close() error {
 	if w == nil || w.server == nil {
 		return nil
@@ -102,7 +101,6 @@ func (w *web) close() error {
 	return errors.Join(w.server.Stop(), w.server.Close())
 }
 
-// options turns the configuration into what the dashboard needs to know.
 func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options, error) {
 	c := w.config.Load()
 	s := c.Dashboard
@@ -121,7 +119,6 @@ func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options,
 	}, err
 }
 
-// dashboardUsers reads the hashes and tokens of those who may sign in.
 func dashboardUsers(ctx context.Context, s *config.Dashboard) ([]dashboard.User, error) {
 	var out []dashboard.User
 	for i := range s.Users {
@@ -139,7 +136,6 @@ func dashboardUsers(ctx context.Context, s *config.Dashboard) ([]dashboard.User,
 	return out, nil
 }
 
-// zone is where the days of an account begin.
 func (w *web) zone(account string) *time.Location {
 	c := w.config.Load()
 	j := &config.Judging{}
@@ -155,7 +151,6 @@ func (w *web) zone(account string) *time.Location {
 	return zone
 }
 
-// owner is the addresses that the owner of an account writes from.
 func (w *web) owner(account string) []string {
 	c := w.config.Load()
 	if a := accountOf(c, account); a != nil {

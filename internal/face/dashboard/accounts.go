@@ -30,7 +30,6 @@ const (
 	fewMarks = 10
 )
 
-// accountRow is one account of the list.
 type accountRow struct {
 	Name, Href string
 	State      string // what it is at, in a few words
@@ -45,7 +44,6 @@ type accountRow struct {
 	Ceiling    int64 // -1: none
 }
 
-// accountsData is what the first page shows.
 type accountsData struct {
 	Headline string
 	Rows     []accountRow
@@ -200,7 +198,6 @@ func urgency(a *desk.AccountStatus) int {
 	return 0
 }
 
-// stateOf says in a few words what an account is at, and whether that is a fault.
 func stateOf(p *page, a *desk.AccountStatus, t *desk.Trend) (state string, fault bool) {
 	switch {
 	case a.InSnapshot:
@@ -278,7 +275,6 @@ func inWords(n int, one, more string) string {
 
 // capital begins a sentence.
 
-// pageOf is the address of the accounts from one on.
 func pageOf(search string, from int) string {
 	q := url.Values{"from": {strconv.Itoa(from)}}
 	if search != "" {

@@ -74,7 +74,6 @@ func CheckUsers(users []User) error {
 	return nil
 }
 
-// check says what is wrong with a user.
 func (u *User) check() error {
 	if u.Name == "" {
 		return errors.New("it has no name")
@@ -147,7 +146,6 @@ func (s *Server) identify(next http.Handler) http.Handler {
 	})
 }
 
-// bearer returns the token that a request carries.
 func bearer(r *http.Request) (token string, ok bool) {
 	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
@@ -198,7 +196,6 @@ func (s *Server) refuse(w http.ResponseWriter, code int, kind, words string) {
 	http.Error(w, words, code)
 }
 
-// retryIn is what the header field Retry-After says.
 func retryIn(wait time.Duration) string { return strconv.Itoa(int(wait.Seconds()) + 1) }
 
 // errBusy: too many sign in at once.

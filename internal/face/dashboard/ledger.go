@@ -15,7 +15,6 @@ import (
 
 const ledgerRowsMost = 50
 
-// ledgerData is what the page of the ledger shows.
 type ledgerData struct {
 	Title   string
 	Tabs    []tab
@@ -27,7 +26,6 @@ type ledgerData struct {
 	Problem string        // why there are no subjects
 }
 
-// markRow is one entry of the ledger.
 type markRow struct {
 	Number           uint64
 	At               *time.Time
@@ -65,7 +63,6 @@ var ledgerStates = []struct {
 	{"digest", "Letters", digestStates},
 }
 
-// ledger is the page of all marks.
 func (s *Server) ledger(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active, p.Live = "Ledger", "ledger", true
 	all, err := desk.GetLedger.Do(r.Context(), s.opts.Host, p.Account, desk.LedgerRequest{})
@@ -130,7 +127,6 @@ func entriesIn(entries []desk.LedgerEntry, states []string) []desk.LedgerEntry {
 	return out
 }
 
-// ledgerTitle sums the ledger up in a sentence.
 func ledgerTitle(entries []desk.LedgerEntry) string {
 	n := map[string]int{}
 	all := 0
@@ -166,7 +162,6 @@ func plainly(n int, one, more string) string {
 	return more
 }
 
-// markRows turns entries into rows.
 func (s *Server) markRows(ctx context.Context, p *page, entries []desk.LedgerEntry) (rows []markRow, problem string, err error) {
 	var keys []string
 	for _, e := range entries {
@@ -263,7 +258,6 @@ func stateWords(state string) string {
 // digestStates are those of an entry about a letter, which is no mark.
 var digestStates = []string{"sending", "sent", "unsent"}
 
-// markWords says what became of one entry of the ledger.
 func markWords(e *desk.LedgerEntry) string {
 	switch {
 	case !e.Ours:

@@ -162,16 +162,14 @@ func (s *Server) look(ctx context.Context, p *page) error {
 		return err
 	}
 	p.Status = &a
-	if !strings.HasSuffix(p.path, "/ask") { // which asks for more
-		p.Asking = s.asking(ctx, p)
+	if p.owns(p.Account) {
+		p.Asking = max(0, min(a.Questions-len(s.later.of(p)), desk.MostInvited))
 	}
 	return nil
 }
 
-// pathOf is where the pages of an account are.
 func pathOf(account string) string { return "/a/" + url.PathEscape(account) + "/" }
 
-// nowhere answers for paths that there are not.
 func (s *Server) nowhere(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, func(http.ResponseWriter, *http.Request, *page) error { return errNotFound }, (*page).mayLook)
 }
@@ -199,13 +197,11 @@ func local(to, fallback string) string {
 	return u.String()
 }
 
-// fault is what the page of an error shows.
 type fault struct {
 	Title, What, Do string
 	Link, LinkText  string
 }
 
-// fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, p *page, err error) {
 	if errors.Is(err, context.Canceled) || r.Context().Err() != nil {
 		return // nobody reads it

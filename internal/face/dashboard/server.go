@@ -104,7 +104,6 @@ type Server struct {
 	hub         *hub
 	notices     notices
 	later       later
-	askings     askings
 	served      chan error // how serving ended
 	stopping    sync.Once
 	ended       error // after stopping
@@ -264,10 +263,8 @@ func (s *Server) Close() error {
 // for concurrent use.
 func (s *Server) Show(d desk.Shown) { s.hub.show(d) }
 
-// now is the moment.
 func (s *Server) now() time.Time { return s.opts.Now() }
 
-// zone is where an account's days begin.
 func (s *Server) zone(account string) *time.Location {
 	if s.opts.Zone != nil {
 		if z := s.opts.Zone(account); z != nil {
@@ -277,7 +274,6 @@ func (s *Server) zone(account string) *time.Location {
 	return time.UTC
 }
 
-// owner is the addresses that the owner of an account writes from.
 func (s *Server) owner(account string) []string {
 	if s.opts.Owner == nil {
 		return nil

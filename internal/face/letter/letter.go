@@ -223,7 +223,6 @@ func (w *writing) write(ctx context.Context, at, now time.Time) error {
 	return w.post(ctx, a, todays[0], raw)
 }
 
-// post puts a letter into the mailbox, and enters that it is there.
 func (w *writing) post(ctx context.Context, a desk.Account, l ledger.Letter, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, postPatience)
 	defer cancel()

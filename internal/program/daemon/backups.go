@@ -61,7 +61,6 @@ func (d *Daemon) UseBackups(o BackupOptions) {
 	}
 }
 
-// keepBackups makes backups until ctx is done.
 func (d *Daemon) keepBackups(ctx context.Context) {
 	started := d.now()
 	for {
@@ -112,7 +111,6 @@ func (d *Daemon) nextBackup(o BackupOptions, started time.Time) (time.Duration, 
 	return max(0, due.Sub(d.now())), true
 }
 
-// newestBackup returns the path of the newest backup; "" if there is none.
 func (d *Daemon) newestBackup() string {
 	all, err := d.backups.options().Rotation.List()
 	if err != nil || len(all) == 0 {

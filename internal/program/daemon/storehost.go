@@ -44,7 +44,6 @@ type StoreHost struct {
 	OwnBackups BackupOptions
 }
 
-// storeAccount is an account of a StoreHost.
 type storeAccount struct {
 	host   *StoreHost
 	file   *boltfile.Store // that it is in
@@ -105,7 +104,6 @@ func (h *StoreHost) Account(_ context.Context, name string) (desk.Account, error
 	return a, nil
 }
 
-// names returns the names of all accounts, ascending.
 func (h *StoreHost) names() ([]string, error) {
 	names, err := h.store.Accounts()
 	streamed, alsoErr := h.files.Accounts()
@@ -236,7 +234,6 @@ func (h *StoreHost) Store(write bool, fn func(*boltfile.Store, *stream.Files) er
 	return fn(h.store, h.files)
 }
 
-// writeTo opens the files for writing.
 func (h *StoreHost) writeTo() error {
 	clear(h.accounts)
 	if !h.writable {

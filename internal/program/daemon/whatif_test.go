@@ -55,7 +55,7 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 		}
 		for _, diff := range got.Differences {
 			m := must(t, b, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: diff.Message}})
-			if m.ScoreThen != diff.Today.Score || m.Threshold != diff.Today.Threshold || m.Outcome != diff.Today.Outcome {
+			if m.ScoreThen != diff.Today.Score || m.ThresholdThen != diff.Today.Threshold || m.Outcome != diff.Today.Outcome {
 				t.Errorf("%s: %+v, explained as %+v", name, diff, m)
 			}
 		}

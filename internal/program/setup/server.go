@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // Times after which a server is given up.
@@ -67,7 +68,6 @@ type Finder struct {
 // ErrNoServer says that no mail server was found.
 var ErrNoServer = errors.New("no mail server was found")
 
-// candidate is a place where the server may be.
 type candidate struct {
 	Server
 	foreign bool // the DNS says so, of another domain
@@ -107,7 +107,6 @@ func (f *Finder) Find(ctx context.Context, w Wanted) (Server, error) {
 	return Server{}, fmt.Errorf("%w; tried\n  %s", ErrNoServer, strings.Join(tried, "\n  "))
 }
 
-// greets tests that a server is there, speaks IMAP, and takes logins.
 func greets(ctx context.Context, o imap.Options) error {
 	p, err := imap.Reach(ctx, o)
 	if err != nil {
@@ -193,7 +192,6 @@ func (f *Finder) candidates(ctx context.Context, w Wanted) ([]candidate, error) 
 	return kept, nil
 }
 
-// inside reports whether host lies in domain.
 func inside(host, domain string) bool {
 	host, domain = strings.ToLower(host), strings.ToLower(domain)
 	return host == domain || strings.HasSuffix(host, "."+domain)
@@ -267,7 +265,7 @@ type CertificateError struct {
 // Error is the hint, and below it what verified the certificate said, in one line.
 func (e *CertificateError) Error() string {
 	detail, _, _ := strings.Cut(e.Err.Error(), "\n")
-	return e.Hint + "\n  " + printable(detail)
+	return e.Hint + "\n  " + desk.OneLine(detail, mostShown)
 }
 
 // Unwrap returns Err.
