@@ -152,16 +152,10 @@ func (f *evalFlags) settings(cmd *cobra.Command) (s whatif.Settings, err error) 
 	if err != nil {
 		return s, err
 	}
-	a, err := configured(c, f.account)
-	var today config.Judging
-	switch {
-	case err == nil:
-		today = a.Judging
-	case c.Kafka != nil:
-		today = c.Kafka.Judging
-	default:
+	if _, err := configured(c, f.account); err != nil && c.Kafka == nil {
 		return s, err
 	}
+	today := *judgingOf(c, f.account)
 	given, err := today.Set(f.archive.Set)
 	if err != nil {
 		return s, cli.Misuse(cmd, "%v", err)

@@ -137,37 +137,20 @@ func dashboardUsers(ctx context.Context, s *config.Dashboard) ([]dashboard.User,
 }
 
 func (w *web) zone(account string) *time.Location {
-	c := w.config.Load()
-	j := &config.Judging{}
-	if a := accountOf(c, account); a != nil {
-		j = &a.Judging
-	} else if c.Kafka != nil {
-		j = &c.Kafka.Judging
-	}
-	zone, err := j.Location()
+	zone, err := judgingOf(w.config.Load(), account).Location()
 	if err != nil {
-		return time.UTC // not one of the configuration any more
+		return time.UTC
 	}
 	return zone
 }
 
 func (w *web) owner(account string) []string {
 	c := w.config.Load()
-	if a := accountOf(c, account); a != nil {
+	if a, err := configured(c, account); err == nil {
 		return a.Owner
 	}
 	if key, ok := strings.CutPrefix(account, kafka.AccountPrefix); ok && c.Kafka != nil {
 		return c.Kafka.OwnerOf(key)
-	}
-	return nil
-}
-
-// accountOf returns an account of the configuration, nil: there is none of that name.
-func accountOf(c *config.Config, name string) *config.Account {
-	for i := range c.Accounts {
-		if c.Accounts[i].Name == name {
-			return &c.Accounts[i]
-		}
 	}
 	return nil
 }

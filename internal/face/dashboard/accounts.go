@@ -273,8 +273,6 @@ func inWords(n int, one, more string) string {
 	return strings.TrimSpace(text + " " + noun)
 }
 
-// capital begins a sentence.
-
 func pageOf(search string, from int) string {
 	q := url.Values{"from": {strconv.Itoa(from)}}
 	if search != "" {

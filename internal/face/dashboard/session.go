@@ -133,7 +133,7 @@ func (t *sessionStore) write() {
 	t.stale, t.written = false, t.now()
 	data, err := json.Marshal(f)
 	if err == nil {
-		err = atomicfile.Write(t.path, data)
+		err = atomicfile.Write(t.path, data, 0o600)
 	}
 	if err != nil {
 		t.log.Error("the sessions of the dashboard can't be saved; a restart signs everybody out", "file", t.path, "error", errors.Join(err, os.Remove(t.path)))

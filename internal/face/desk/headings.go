@@ -119,8 +119,14 @@ func (out *Headings) read(ctx context.Context, a Account, wanted []whereabouts, 
 	for _, w := range wanted {
 		places = append(places, w.places[nth])
 	}
-	found, problem := a.Headers(ctx, places)
-	out.Problem = problem
+	var found map[ingest.Place][]byte
+	mail, err := a.Mail()
+	if err == nil {
+		found, err = mail.Headers(ctx, places)
+	}
+	if err != nil {
+		out.Problem = err.Error()
+	}
 	reader, err := a.Reader(ctx)
 	if err != nil {
 		return nil, err

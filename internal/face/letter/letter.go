@@ -226,7 +226,11 @@ func (w *writing) write(ctx context.Context, at, now time.Time) error {
 func (w *writing) post(ctx context.Context, a desk.Account, l ledger.Letter, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, postPatience)
 	defer cancel()
-	if err := a.Post(ctx, w.Mailbox, l.MessageID, raw); err != nil {
+	mail, err := a.Mail()
+	if err == nil {
+		err = mail.Post(ctx, w.Mailbox, l.MessageID, raw)
+	}
+	if err != nil {
 		return err
 	}
 	return w.settle(context.WithoutCancel(ctx), a, l.Number, true)

@@ -69,7 +69,7 @@ func (m *memory) write(path string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, data)
+	return atomicfile.Write(path, data, 0o600)
 }
 
 func (m *memory) knows(key string) bool {
