@@ -146,7 +146,7 @@ func (t table) webAddress(key, address string, secret bool, want string) bool {
 	if !t.check(ok, key, "not a URL to send to", nil, want) {
 		return false
 	}
-	return t.check(u.Scheme == "https" || !secret || isLoopback(u.Hostname()),
+	return t.check(u.Scheme == "https" || !secret || IsLoopback(u.Hostname()),
 		key, "the token would cross the network unencrypted", nil, "https")
 }
 

@@ -115,7 +115,7 @@ func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options,
 		Several: len(c.Accounts) > 1 || c.Kafka != nil,
 		Zone:    w.zone, Owner: w.owner,
 		API:     control.NewAPI(control.APIOptions{Host: d, Log: w.log, MayUse: dashboard.MayUse, Accounts: dashboard.AccountsOf}),
-		Metrics: w.counts.Handler(), Healthz: w.counts.Healthz(), Readyz: w.counts.Readyz(), Refuse: control.Refuse,
+		Metrics: w.counts.Handler(), Healthz: w.counts.Healthz(), Readyz: w.counts.Readyz(),
 	}, err
 }
 
@@ -144,13 +144,13 @@ func (w *web) zone(account string) *time.Location {
 	return zone
 }
 
-func (w *web) owner(account string) []string {
+func (w *web) owner(account string) string {
 	c := w.config.Load()
+	var all []string
 	if a, err := configured(c, account); err == nil {
-		return a.Owner
+		all = a.Owner
+	} else if key, ok := strings.CutPrefix(account, kafka.AccountPrefix); ok && c.Kafka != nil {
+		all = c.Kafka.OwnerOf(key)
 	}
-	if key, ok := strings.CutPrefix(account, kafka.AccountPrefix); ok && c.Kafka != nil {
-		return c.Kafka.OwnerOf(key)
-	}
-	return nil
+	return append(all, "")[0]
 }

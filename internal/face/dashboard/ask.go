@@ -76,7 +76,6 @@ func (s *Server) answered(ctx context.Context, p *page, d *askData) error {
 	d.Answered = changing(p, messageRows(list.Messages, s.headings(ctx, p, []string{note.Message}), scaleOf(list)), p.URL("ask"))
 	for i := range d.Answered {
 		d.Answered[i].Back, d.Answered[i].Done = p.URL("ask"), note.Text
-		d.Answered[i].Href, d.Answered[i].Link = note.Href, note.Link
 	}
 	if len(d.Answered) == 0 {
 		p.Notice = note.Text

@@ -103,7 +103,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 	})
 	for i := range rows {
 		if rows[i].Message == note.Message {
-			rows[i].Done, rows[i].Href, rows[i].Link = note.Text, note.Href, note.Link
+			rows[i].Done = note.Text
 		}
 	}
 	d.Days = s.byDay(r.Context(), p, rows, show == "" && search == "")

@@ -143,9 +143,9 @@ func (s *Server) guarded(do func() error) (err error) {
 
 // know finds out what every page of an account shows of it.
 func (s *Server) know(r *http.Request, p *page) error {
-	p.zone = s.zone(p.Account)
-	if owner := s.owner(p.Account); len(owner) > 0 {
-		p.Owner = owner[0]
+	p.zone = s.opts.Zone(p.Account)
+	if s.opts.Owner != nil {
+		p.Owner = s.opts.Owner(p.Account)
 	}
 	p.Several = p.operator() && s.opts.Several || p.user != nil && len(p.user.Accounts) > 1
 	p.Since = s.hub.position(p.Account)

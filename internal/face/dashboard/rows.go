@@ -23,8 +23,6 @@ type messageRow struct {
 	Wrong   string // how its decision was wrong; "" if it was not, as far as is known
 	SoFar   bool   // that is not final
 	Done    string // what came of it, in a sentence; "" if there is nothing to say
-	Href    string // where that leads on, under the name Link
-	Link    string
 	Dated   bool   // no heading says its day
 	Odds    string // how many such messages mattered, in words; "" if that is not known
 	Changes bool   // with the buttons

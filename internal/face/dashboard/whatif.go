@@ -96,7 +96,7 @@ func chosen(form url.Values) []field {
 func (s *Server) whatIfOf(ctx context.Context, p *page) (d whatIfData, err error) {
 	d.Learnt = p.Status.Important + p.Status.Ordinary
 	run, err := desk.GetWhatIf.Do(ctx, s.opts.Host, p.Account, desk.WhatIfQuery{})
-	if errors.Is(err, desk.ErrNoWhatIf) {
+	if errors.Is(err, whatif.ErrNoRun) {
 		return d, nil
 	}
 	if err != nil {
@@ -263,10 +263,10 @@ func (s *Server) startWhatIf(w http.ResponseWriter, r *http.Request, p *page) er
 		}
 	}
 	switch {
-	case errors.Is(err, desk.ErrWhatIfRunning):
+	case errors.Is(err, whatif.ErrRunning):
 		s.tell(p, noticed{Text: "A replay is under way already. Stop it first, or wait for it."})
-	case errors.Is(err, desk.ErrWhatIfSettings):
-		s.tell(p, noticed{Problem: strings.TrimPrefix(err.Error(), desk.ErrWhatIfSettings.Error()+": ")})
+	case errors.Is(err, whatif.ErrSettings):
+		s.tell(p, noticed{Problem: strings.TrimPrefix(err.Error(), whatif.ErrSettings.Error()+": ")})
 	case err != nil:
 		return err
 	}
@@ -275,7 +275,7 @@ func (s *Server) startWhatIf(w http.ResponseWriter, r *http.Request, p *page) er
 
 func whatIfSettings(form url.Values) (q whatif.Settings, err error) {
 	bad := func(name string) error {
-		return fmt.Errorf("%w: %s is %q", desk.ErrWhatIfSettings, name, form.Get(name))
+		return fmt.Errorf("%w: %s is %q", whatif.ErrSettings, name, form.Get(name))
 	}
 	q.Learner, q.Prior = form.Get("learner"), form.Get("prior")
 	if v := form.Get("per_day"); v != "" {
@@ -308,7 +308,7 @@ func whatIfSettings(form url.Values) (q whatif.Settings, err error) {
 }
 
 func (s *Server) stopWhatIf(w http.ResponseWriter, r *http.Request, p *page) error {
-	if _, err := desk.StopWhatIf.Do(r.Context(), s.opts.Host, p.Account, desk.WhatIfQuery{}); err != nil && !errors.Is(err, desk.ErrNoWhatIf) {
+	if _, err := desk.StopWhatIf.Do(r.Context(), s.opts.Host, p.Account, desk.WhatIfQuery{}); err != nil && !errors.Is(err, whatif.ErrNoRun) {
 		return err
 	}
 	return back(w, r, p.URL("whatif"), p.URL("whatif"))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/measure/whatif"
 	"github.com/hinged/hinged/internal/run/pipeline"
@@ -221,7 +222,7 @@ func stoppedStatus(name string, f *filter.Filter) desk.AccountStatus {
 func (h *StoreHost) Backups() desk.Backups { return h.ownBackups() }
 
 func (h *StoreHost) ownBackups() *ownBackups {
-	return &ownBackups{h: h, path: h.path, o: h.OwnBackups, now: time.Now, making: new(sync.Mutex)}
+	return &ownBackups{of: control.Local(h), path: h.path, o: h.OwnBackups, now: time.Now, making: new(sync.Mutex)}
 }
 
 // Store implements desk.Host.

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"net/netip"
 	"os/exec"
 	"strings"
 	"time"
@@ -113,9 +112,7 @@ func (c *Checker) pages(ctx context.Context) {
 
 func unencrypted(d *config.Dashboard) bool {
 	host, _, err := net.SplitHostPort(d.Listen)
-	ip, notIP := netip.ParseAddr(host)
-	here := notIP == nil && ip.Unmap().IsLoopback() || host == "localhost"
-	return err == nil && !here && d.CertFile == "" && !strings.HasPrefix(d.PublicURL, "https:")
+	return err == nil && !config.IsLoopback(host) && d.CertFile == "" && !strings.HasPrefix(d.PublicURL, "https:")
 }
 
 func free(ctx context.Context, address string) bool {

@@ -10,11 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/face/desk"
 )
@@ -208,7 +208,7 @@ func named(w Wanted) ([]candidate, error) {
 		return nil, fmt.Errorf("%q is not a server, as in imap.example.org or imap.example.org:993", w.Server)
 	}
 	modes := []imap.TLSMode{imap.TLSImplicit, imap.TLSStart}
-	if loopback(host) && w.TLSRoots == nil {
+	if config.IsLoopback(host) && w.TLSRoots == nil {
 		modes = append(modes, imap.TLSNone)
 	}
 	if w.TLS != "" {
@@ -230,15 +230,6 @@ func named(w Wanted) ([]candidate, error) {
 		list = append(list, candidate{Server: Server{net.JoinHostPort(host, at), mode, "as you asked"}})
 	}
 	return list, nil
-}
-
-// loopback reports whether host is this machine and nothing else.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // reason is the heart of an error, for a list of what was tried.

@@ -61,7 +61,7 @@ func (c *Checker) connect(ctx context.Context, a *config.Account, o imap.Options
 	state := p.TLS()
 	if state == nil {
 		host, _, _ := net.SplitHostPort(o.Address)
-		if loopback(host) {
+		if config.IsLoopback(host) {
 			c.add(OK, a.Name, "tls", "", "no TLS; the connection stays on this machine")
 		} else {
 			c.add(Warn, a.Name, "tls", `tls = "tls", or "starttls"`, "no TLS: the password and the mail cross the network unencrypted")
