@@ -27,19 +27,16 @@ type ledgerData struct {
 }
 
 type markRow struct {
-	Number           uint64
-	At               *time.Time
-	NewDay           bool // it is the first of its day
-	Key              string
-	Subject, From    string
-	Why              string
-	Mark             string // the keyword, or where the copy is
-	Score, Threshold float64
-	State            string // in words
-	Warn             bool   // the owner took it off
-	Undo             bool   // it can be taken back
-	Ours             bool
-	Plain            bool // it is about a letter, which has no score
+	desk.LedgerEntry
+	At            *time.Time
+	NewDay        bool // it is the first of its day
+	Subject, From string
+	Why           string
+	Mark          string // the keyword, or where the copy is
+	State         string // in words
+	Warn          bool   // the owner took it off
+	Undo          bool   // it can be taken back
+	Plain         bool   // it is about a letter, which has no score
 }
 
 // sinceChoice is a span of time whose marks may be undone together.
@@ -178,8 +175,7 @@ func (s *Server) markRows(ctx context.Context, p *page, entries []desk.LedgerEnt
 	for _, e := range entries {
 		m := about[e.Message]
 		row := markRow{
-			Number: e.Number, Key: e.Message, Ours: e.Ours, Score: e.Score, Threshold: e.Threshold,
-			Subject: subjectOf(known, e.Message, m.Subject), From: fromOf(known, e.Message, m.From), Why: why(m.Rule, "important", m.For, m.Against),
+			LedgerEntry: e, Subject: subjectOf(known, e.Message, m.Subject), From: fromOf(known, e.Message, m.From), Why: why(m.Rule, "important", m.For, m.Against),
 			Mark: e.Keyword, State: stateWords(e.State), Warn: e.State == "refused", Undo: e.State == "confirmed" && !e.Prior, At: e.Intended,
 		}
 		if e.Copy != "" {

@@ -23,7 +23,6 @@ type loginView struct {
 	Host, Name, Next  string
 	Problem           string
 	Expired, Unsaved  bool // the session has ended; what was to be changed was not
-	Busy              bool // it may be tried again: nothing was wrong
 	ByLink            bool // no user has a password
 	Session, Patience string
 	Command, LinkLife string // what prints a link, and for how long that is good

@@ -60,10 +60,9 @@ type flip struct {
 }
 
 type pullRow struct {
-	Key, Subject, From, Did string
-	At                      *time.Time
-	Pull                    float64
-	Bar                     template.HTML
+	desk.LessonPull
+	Subject, From, Did string
+	Bar                template.HTML
 }
 
 type other struct{ Key, Text string }
@@ -253,7 +252,7 @@ func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 		most = max(most, abs(l.Pull))
 	}
 	for _, l := range ex.Lessons {
-		row := pullRow{Key: l.Message, Subject: subjectOf(known, l.Message, l.Subject), From: fromOf(known, l.Message, l.From), At: l.At, Pull: l.Pull, Bar: plot.Pull(l.Pull, most)}
+		row := pullRow{LessonPull: l, Subject: subjectOf(known, l.Message, l.Subject), From: fromOf(known, l.Message, l.From), Bar: plot.Pull(l.Pull, most)}
 		if l.Source != "" {
 			row.Did = words.Deed(l.Label, l.Source)
 		} else {
@@ -269,7 +268,7 @@ func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 	for _, row := range d.Pulls {
 		left -= thousandth(row.Pull)
 	}
-	d.Rest = append(d.Rest, pullRow{Subject: "all else that it has learnt", Pull: thousandth(left), Bar: plot.Pull(left, most)})
+	d.Rest = append(d.Rest, pullRow{LessonPull: desk.LessonPull{Pull: thousandth(left)}, Subject: "all else that it has learnt", Bar: plot.Pull(left, most)})
 }
 
 func abs(x float64) float64 { return max(x, -x) }

@@ -131,7 +131,7 @@ func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 }
 
 type figures struct {
-	Marked, Budget, Kept, Found, Mistakes figure
+	Marked, Kept, Found, Mistakes figure
 }
 
 type figure struct {

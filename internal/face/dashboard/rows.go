@@ -5,7 +5,6 @@ package dashboard
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/dashboard/plot"
@@ -30,14 +29,10 @@ type messageRow struct {
 }
 
 type lessonRow struct {
-	At          *time.Time
-	Did, After  string // what the owner did, before and after the name of the message
-	Key         string
-	Subject     string
-	From        string
-	Label       string
-	Judged      string // the decision at arrival, in words
-	Before, Now float64
+	desk.LessonSummary
+	Did, Tail     string // what the owner did, before and after the name of the message
+	Subject, From string
+	Judged        string // the decision at arrival, in words
 }
 
 // headings reads subjects and senders' names of messages. Where that fails, a page does
@@ -148,11 +143,8 @@ func why(rule, outcome string, speaksFor, against []string) string {
 func lessonRows(list desk.LessonList, h desk.Headings) []lessonRow {
 	rows := make([]lessonRow, 0, len(list.Lessons))
 	for _, l := range list.Lessons {
-		r := lessonRow{
-			At: l.At, Key: l.Message, Label: l.Label, Before: l.Score, Now: l.After,
-			Subject: subjectOf(h, l.Message, l.Subject), From: fromOf(h, l.Message, l.From),
-		}
-		r.Did, r.After = words.DeedAround(l.Label, l.Source)
+		r := lessonRow{LessonSummary: l, Subject: subjectOf(h, l.Message, l.Subject), From: fromOf(h, l.Message, l.From)}
+		r.Did, r.Tail = words.DeedAround(l.Label, l.Source)
 		r.Did = title(r.Did)
 		switch {
 		case l.Outcome == "undecided":
