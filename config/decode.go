@@ -211,8 +211,6 @@ func (d *decoder) wrongType(line int, path string, v any, want string) {
 	d.add(line, path, "wrong type", got, want)
 }
 
-// fieldsOf returns the fields of a struct by key, those of an embedded struct
-// among them.
 func fieldsOf(s reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for i := range s.NumField() {
@@ -256,8 +254,6 @@ func Keys() []string {
 	return keys
 }
 
-// lineOf returns the line of n, or that of the table around it when n is not
-// in the file.
 func lineOf(n, around *node) int {
 	if n != nil {
 		return n.line

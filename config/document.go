@@ -125,8 +125,6 @@ func extent(n *unstable.Node, lines lineIndex) expression {
 	return e
 }
 
-// positions returns where every key of data is. It reads as far as the syntax
-// is right.
 func positions(data []byte) *node {
 	root := &node{line: 1}
 	var p unstable.Parser

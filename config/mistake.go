@@ -77,8 +77,6 @@ func oneOf(choices []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
 }
 
-// nearest returns the candidate that name is most likely a misspelling of, or
-// "" when none is close.
 func nearest(name string, candidates []string) string {
 	tolerated := max(2, len(name)/3)
 	if len(name) < 5 {

@@ -23,8 +23,6 @@ type place struct {
 	key  string
 }
 
-// validator checks what the types alone do not say, and brings values into
-// their final form.
 type validator struct {
 	*mistakes
 	doc   *document

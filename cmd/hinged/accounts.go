@@ -27,8 +27,6 @@ import (
 
 func storePath(c *config.Config) string { return filepath.Join(c.StateDir, "hinged.db") }
 
-// daemonOptions turns the configuration into what the daemon needs to know, save
-// for Kafka: see withStream.
 func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	o := daemon.Options{
 		StorePath: storePath(c), Store: boltfile.Options{Logger: log},

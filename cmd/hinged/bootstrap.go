@@ -272,8 +272,6 @@ func printTried(w io.Writer, r *bootstrap.Report) {
 	fmt.Fprintf(w, "This was a dry run: nothing was kept, and nothing written to the mailbox.\nNext: hinged bootstrap, without --dry-run.\n")
 }
 
-// printWouldMarked lists messages by sender, in order of the first of each, and why each
-// would have been marked in one line.
 func printWouldMarked(w io.Writer, list []bootstrap.WouldMark) {
 	bySender := map[string][]bootstrap.WouldMark{}
 	var senders []string

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -65,16 +64,10 @@ func listLetters(c *call, q *lettersQuery) (out letterList, err error) {
 	if q.Raw && c.json {
 		return out, cli.Misuse(c.Command, "--raw prints the value as it is, so it excludes --json")
 	}
-	conf, err := loadStream(c.config, "there are no dead letters")
+	client, _, err := kafkaClient(c.config, "there are no dead letters")
 	if err != nil {
 		return out, err
 	}
-	o, err := kafkaOptions(conf.Kafka, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return out, err
-	}
-	o.MaxRecord = max(o.MaxRecord, 64<<20) // what is there is to be listed
-	client := kafka.New(o)
 	defer client.Close()
 	out.brief = q.Reason == "" && len(q.IDs) == 0
 	if out.Listing, err = deadletters.List(c.Context(), client, deadletters.Selection{Reason: kafka.Reason(q.Reason), IDs: q.IDs}); err != nil || !q.Raw {

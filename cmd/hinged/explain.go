@@ -153,6 +153,9 @@ func messageName(call *call, message string) (string, error) {
 	if err != nil || m.Content == nil {
 		return message, err
 	}
+	if len(*m.Content) == 0 {
+		return "", fmt.Errorf("%s holds no message", message)
+	}
 	c, err := config.Load(call.config)
 	if err != nil {
 		return "", err

@@ -83,8 +83,6 @@ func explanationHead(ex desk.Explanation) []string {
 // decision would be another.
 var marks = [...]string{"*", "o"}
 
-// reasonLines say in a few words what speaks for a message and what against it;
-// the latter first where that is what decided.
 func reasonLines(speaksFor, against []string, againstFirst bool) []string {
 	var lines []string
 	if len(speaksFor) > 0 {

@@ -228,8 +228,6 @@ func (s *initSession) readsIn(ctx context.Context, found *setup.Found) error {
 	return nil
 }
 
-// askReads asks where mail is read; what was found is the answer of those who only press
-// Enter.
 func (s *initSession) askReads(ctx context.Context, found []string) ([]*setup.Program, error) {
 	s.ask.forget()
 	proposal := strings.Join(found, ", ")
@@ -324,8 +322,6 @@ func (s *initSession) password() error {
 	return err
 }
 
-// server finds the server; on a terminal the owner may name it when it is not
-// found.
 func (s *initSession) server(ctx context.Context, finder *setup.Finder, w *setup.Wanted) (setup.Server, error) {
 	server, err := finder.Find(ctx, *w)
 	if !errors.Is(err, setup.ErrNoServer) {

@@ -44,8 +44,6 @@ func manualCommands() []*cobra.Command {
 	return []*cobra.Command{c}
 }
 
-// writeManual writes hinged.1, hinged-VERB.1, hinged.toml.5, and a completion
-// for each shell under the name that the shell looks for.
 func writeManual(root *cobra.Command, page, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manual pages are for everybody
 		return err
@@ -113,8 +111,6 @@ func listing(root *cobra.Command) string {
 	return b.String()
 }
 
-// prepare makes Markdown of the texts of all commands, which is what doc takes
-// them for.
 func prepare(c *cobra.Command) {
 	c.DisableAutoGenTag = true
 	c.Long = markdown(c.Long)

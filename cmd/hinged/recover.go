@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 
-	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/run/stream"
 )
@@ -87,11 +85,12 @@ that stops a partition first writes all that it has learnt into the snapshots to
 	All:      true,
 	Question: "Recover it?",
 }, func(c *call, q *recoverQuery) (any, error) {
-	r, hangUp, err := newRecoverer(c.config)
+	client, topics, err := kafkaClient(c.config, "there is no partition to recover")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = hangUp() }() // it returns nothing
+	defer client.Close()
+	r := &stream.Recoverer{Broker: stream.Client(client), Topics: topics}
 	if q.From == "" {
 		return conditions(c.Context(), r, q)
 	}
@@ -103,19 +102,6 @@ that stops a partition first writes all that it has learnt into the snapshots to
 	_, err := io.WriteString(w, recoveryText(a.(stream.Recovery)))
 	return err
 }, []stream.Condition{}, stream.Recovery{})
-
-func newRecoverer(path string) (r *stream.Recoverer, hangUp func() error, err error) {
-	c, err := loadStream(path, "there is no partition to recover")
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := kafkaOptions(c.Kafka, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, nil, fmt.Errorf("kafka: %w", err)
-	}
-	client := kafka.New(o)
-	return &stream.Recoverer{Broker: stream.Client(client), Topics: o.Topics}, client.Close, nil
-}
 
 // conditions says how one partition stands or, if none is named, how all of them do.
 func conditions(ctx context.Context, r *stream.Recoverer, q *recoverQuery) (all conditionList, err error) {

@@ -69,8 +69,6 @@ func (r *running) serve(ctx context.Context, hangups <-chan os.Signal) error {
 	return err
 }
 
-// reload has the daemon go on with what the configuration says now, or with what it has
-// if anything is wrong with that.
 func (r *running) reload(ctx context.Context) {
 	r.manager.Reloading()
 	warning := r.readAgain(ctx)

@@ -41,8 +41,6 @@ func readBuild() build {
 	return b
 }
 
-// versionString is the version with the commit that the binary was built from,
-// where the build knew it.
 func versionString() string {
 	if commit := readBuild().commit; commit != "" {
 		return version + "+" + commit[:min(12, len(commit))]

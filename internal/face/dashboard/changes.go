@@ -147,8 +147,6 @@ func (s *Server) undoNow(w http.ResponseWriter, r *http.Request, p *page) error 
 // sentences are words of the desk as the pages have them.
 func sentences(words []string) string { return title(strings.Join(words, ". ")) + "." }
 
-// feedback is the answer to a message: important or ordinary. It is what `hinged learn`
-// does, and counts at once.
 func (s *Server) feedback(w http.ResponseWriter, r *http.Request, p *page) error {
 	key := r.PathValue("key")
 	n, err := s.label(r, p, key, r.PostFormValue("say"))
@@ -178,8 +176,6 @@ func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, er
 	return n, nil
 }
 
-// lessonWords says what a label did: to the score and, as that is not the same, to the
-// mark.
 func lessonWords(l desk.Lesson, label string) string {
 	mark := ""
 	if l.MarkChanged {
@@ -208,8 +204,6 @@ func isKey(s string) bool {
 	return true
 }
 
-// pause switches the account off, and resume on again: what `hinged pause` and
-// `hinged resume` do.
 func (s *Server) pause(w http.ResponseWriter, r *http.Request, p *page) error {
 	return s.turn(w, r, p, desk.Pause, "Paused. hinged is not connected, marks nothing and learns nothing until you resume it.", "It was paused already.")
 }

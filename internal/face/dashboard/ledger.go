@@ -223,8 +223,6 @@ func (s *Server) sinceChoices(p *page, entries []desk.LedgerEntry) []sinceChoice
 	return choices
 }
 
-// stateWords says in plain words what became of a mark, from the name of its state in the
-// ledger.
 func stateWords(state string) string {
 	switch state {
 	case "intended":

@@ -149,8 +149,6 @@ func keysOf(list []desk.MessageSummary) []string {
 	return keys
 }
 
-// changing gives rows of a list the buttons that lead back to the page here, and what is
-// to be said of each.
 func changing(p *page, rows []messageRow, here string) []messageRow {
 	for i := range rows {
 		m := &rows[i].MessageSummary
@@ -220,8 +218,6 @@ func (s *Server) byDay(ctx context.Context, p *page, rows []messageRow, counted 
 	return days
 }
 
-// dayCounts says how many messages were decided and marked on each of some days, which end
-// with that of a moment; nil: now.
 func (s *Server) dayCounts(ctx context.Context, p *page, days int, until *time.Time) (counts []dayRows, err error) {
 	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.Account, desk.TrendRequest{Days: days, Until: until})
 	for _, day := range trend.Days {

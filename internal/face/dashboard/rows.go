@@ -110,8 +110,6 @@ func messageRows(list []desk.MessageSummary, h desk.Headings, scale plot.Scale) 
 	return rows
 }
 
-// odds says how many messages like one mattered; of what was called ordinary it goes without
-// saying.
 func odds(outcome string, p float64) string {
 	if outcome == "ordinary" {
 		return ""

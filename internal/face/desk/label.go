@@ -134,8 +134,6 @@ func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err err
 	return out, err
 }
 
-// sendLabels hands labels for messages of an account of a stream to the input topic:
-// there they have their place in the order of the account's records.
 func sendLabels(ctx context.Context, a Account, to Sender, label model.Label, all []given, out *Lessons) error {
 	var events []kafka.Event
 	err := a.Look(ctx, func(d *Desk) error {

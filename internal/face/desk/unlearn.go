@@ -138,8 +138,6 @@ func ceilSecond(m store.Moment) time.Time {
 	return m.Add(time.Second - time.Millisecond).Time().Truncate(time.Second)
 }
 
-// tooEarly puts a refusal into words: advice says what can be done, given the
-// earliest time.
 func tooEarly(err error, advice string) error {
 	var early *past.TooEarlyError
 	if !errors.As(err, &early) {

@@ -152,8 +152,6 @@ func (w *writing) step(ctx context.Context) (again time.Time) {
 	return now
 }
 
-// last is when the last digest mail was due by now, and lastDay when the time of the day was
-// at which letters are written.
 func (w *writing) last(now time.Time) time.Time {
 	at := w.lastDay(now)
 	for w.Weekly && at.Weekday() != time.Monday {
