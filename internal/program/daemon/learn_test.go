@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/store/boltfile"
@@ -130,21 +128,4 @@ func TestWhatWasLearntIsOnTheDiskWhenItIsSaid(t *testing.T) {
 	if st.Account.Ordinary != 2 || st.Account.Messages != 3 {
 		t.Fatalf("the store has %+v", st.Account)
 	}
-}
-
-// asked runs a daemon whose account has learnt a little and got so many messages that
-// nobody has said anything of.
-func asked(t *testing.T, o filter.Options, n int) *Daemon {
-	t.Helper()
-	s := newScript()
-	s.events = make(chan ingest.Event, n+100)
-	d, _ := startWith(t, t.TempDir(), o, func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
-	teach(s)
-	for i := range n {
-		from := []string{"boss@example.com", "news@example.net", "ann@example.org", "bob@example.org"}[i%4]
-		words := []string{"urgent offer", "newsletter matter", "lunch", "offer lunch urgent", "holiday"}[i%5]
-		s.events <- arrival(uint32(10+i), mail(10+i, from, fmt.Sprint(words, " ", i%7)))
-	}
-	until(t, d, "all messages", func(a desk.AccountStatus) bool { return a.Messages == uint64(n)+2 })
-	return d
 }
