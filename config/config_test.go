@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -306,3 +308,6 @@ func TestNearestKey(t *testing.T) {
 		}
 	}
 }
+
+// Encode returns c as a file that Parse reads back to the same value.
+func (c *Config) Encode() ([]byte, error) { return toml.Marshal(c) }

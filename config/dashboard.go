@@ -94,7 +94,7 @@ func (t table) dashboard(d *Dashboard, c *Config) {
 	t.duration("session_idle", d.SessionIdle, time.Minute, 365*day)
 	if len(d.Users) == 0 {
 		const problem = "whoever reaches it could read everybody's mail, since nobody has to sign in"
-		if fit && !isLoopback(host) {
+		if fit && !IsLoopback(host) {
 			t.check(false, "listen", problem, d.Listen, `"127.0.0.1:7425", or a [[dashboard.user]]`)
 		}
 		t.check(d.PublicURL == "", "public_url", problem, d.PublicURL, "a [[dashboard.user]]")
@@ -114,7 +114,6 @@ func (t table) dashboard(d *Dashboard, c *Config) {
 	}
 }
 
-// listen checks the address, and returns its host.
 func (t table) listen(d *Dashboard) (host string, fit bool) {
 	const want = `an address with a port, such as "127.0.0.1:7425", or "0.0.0.0:7425" for every network`
 	host, port, err := net.SplitHostPort(d.Listen)
@@ -123,8 +122,8 @@ func (t table) listen(d *Dashboard) (host string, fit bool) {
 	return host, t.check(fit, "listen", "not an address to listen on", d.Listen, want)
 }
 
-// isLoopback reports whether only this machine reaches a host.
-func isLoopback(host string) bool {
+// IsLoopback reports whether only this machine reaches a host.
+func IsLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
@@ -178,7 +177,6 @@ func (t table) user(u *User, c *Config) {
 	}
 }
 
-// wantAccount says which accounts there are.
 func wantAccount(c *Config, name string) string {
 	var names []string
 	for i := range c.Accounts {

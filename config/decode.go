@@ -18,7 +18,6 @@ type decoder struct {
 	*mistakes
 }
 
-// reflected types that are not decoded by their kind.
 var durationType = reflect.TypeFor[Duration]()
 
 // blanks make what a table of the file is decoded into, where it is not part of
@@ -72,7 +71,6 @@ func (d *decoder) table(to reflect.Value, values map[string]any, at *node, path 
 	}
 }
 
-// hint says what an unknown key was probably meant to be.
 func hint(key, path string, known []string) string {
 	if near := nearest(key, known); near != "" {
 		return fmt.Sprintf("%s%s (did you mean that?)", path, near)
@@ -102,7 +100,6 @@ func homesOf(key, path string) []string {
 	return homes
 }
 
-// value decodes one value into the field to.
 func (d *decoder) value(to reflect.Value, v any, at *node, line int, path string) {
 	switch {
 	case to.Type() == durationType:
@@ -214,8 +211,6 @@ func (d *decoder) wrongType(line int, path string, v any, want string) {
 	d.add(line, path, "wrong type", got, want)
 }
 
-// fieldsOf returns the fields of a struct by key, those of an embedded struct
-// among them.
 func fieldsOf(s reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for i := range s.NumField() {
@@ -228,7 +223,6 @@ func fieldsOf(s reflect.Value) map[string]reflect.Value {
 	return fields
 }
 
-// keyOf returns the key of a struct field.
 func keyOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
 	return name
@@ -260,8 +254,6 @@ func Keys() []string {
 	return keys
 }
 
-// lineOf returns the line of n, or that of the table around it when n is not
-// in the file.
 func lineOf(n, around *node) int {
 	if n != nil {
 		return n.line
@@ -272,7 +264,6 @@ func lineOf(n, around *node) int {
 	return 1
 }
 
-// describe shows a value as the file might have it, cut short.
 func describe(v any) string {
 	const limit = 60
 	switch v := v.(type) {

@@ -125,8 +125,6 @@ func extent(n *unstable.Node, lines lineIndex) expression {
 	return e
 }
 
-// positions returns where every key of data is. It reads as far as the syntax
-// is right.
 func positions(data []byte) *node {
 	root := &node{line: 1}
 	var p unstable.Parser
@@ -174,7 +172,6 @@ func descend(n *node, key unstable.Iterator, lines lineIndex, appendLast bool) *
 	return n
 }
 
-// placeKey notes where a key and the parts of its value are.
 func placeKey(table *node, n *unstable.Node, lines lineIndex) {
 	placeValue(descend(table, n.Key(), lines, false), n.Value(), lines)
 }
@@ -216,7 +213,6 @@ func newLines(data []byte) lineIndex {
 	return l
 }
 
-// of returns the line that holds offset, from 1.
 func (l lineIndex) of(offset int) int {
 	at, found := slices.BinarySearch(l.starts, offset)
 	if found {

@@ -8,7 +8,6 @@ import (
 	"unicode"
 )
 
-// external checks a login by certificate alone.
 func (t table) external(c *IMAP) {
 	const with = `with auth = "external"`
 	for _, key := range c.keys("password") {
@@ -34,7 +33,6 @@ func (t table) certificates(mode string, ca, cert, key *string) {
 	t.check(*key == "" || *cert != "", "key_file", "is without cert_file", nil, "the certificate of the private key in cert_file, too")
 }
 
-// folders checks the names of the mailboxes that have a use.
 func (t table) folders(f *Folders) {
 	const want = `a name as the mail program shows it, such as "INBOX.Sent"; or leave the key out`
 	byUse, taken := f.ByUse(), map[string]string{}
@@ -93,7 +91,6 @@ func (t table) markCopy(folder string) {
 	t.check(ok, "mark_copy", "no folder for copies", folder, `the name of a folder of its own such as "Important", or "" for none`)
 }
 
-// maxFolderBytes bounds the name of a folder.
 const maxFolderBytes = 200
 
 // companion allows keywords that every hinged takes for a companion; ingest.IsCompanion

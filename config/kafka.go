@@ -147,7 +147,6 @@ func (t table) brokers(brokers []string) {
 	}
 }
 
-// word checks a name that brokers keep and show.
 func (t table) word(key, name string) {
 	ok := len(name) >= 1 && len(name) <= maxTopicName
 	for _, r := range name {
@@ -156,7 +155,6 @@ func (t table) word(key, name string) {
 	t.check(ok, key, "not a name", name, "1 to 249 plain ASCII characters without spaces")
 }
 
-// login checks how to log in.
 func (t table) login(k *Kafka) {
 	t.choice("sasl", k.SASL, kafkaMechanisms)
 	if !slices.Contains(kafkaMechanisms, k.SASL) {

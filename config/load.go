@@ -12,12 +12,9 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"github.com/hinged/hinged/internal/host/zones"
 )
 
-// maxFileBytes is far above any real configuration.
 const maxFileBytes = 1 << 20
 
 // Load reads the configuration file at path; when that is empty, the one that
@@ -73,16 +70,6 @@ func parse(r io.Reader, name string, env environment) (*Config, error) {
 		return nil, err
 	}
 	return &c, nil
-}
-
-// Encode returns c as a file that Parse reads back to the same value. It holds
-// where the secrets are, arguments of password_command included.
-func (c *Config) Encode() ([]byte, error) {
-	data, err := toml.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("encode configuration: %w", err)
-	}
-	return data, nil
 }
 
 // Location returns the account's time zone.

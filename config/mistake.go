@@ -49,7 +49,6 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// mistakes collects what is wrong in one file.
 type mistakes struct {
 	file string
 	list []Mistake
@@ -59,7 +58,6 @@ func (m *mistakes) add(line int, key, problem, got, want string) {
 	m.list = append(m.list, Mistake{m.file, line, key, problem, got, want})
 }
 
-// err returns everything collected, or nil.
 func (m *mistakes) err() error {
 	if len(m.list) == 0 {
 		return nil
@@ -68,7 +66,6 @@ func (m *mistakes) err() error {
 	return &Error{slices.Compact(m.list)}
 }
 
-// oneOf names choices the way a person would list them.
 func oneOf(choices []string) string {
 	quoted := make([]string, len(choices))
 	for i, c := range choices {
@@ -80,8 +77,6 @@ func oneOf(choices []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
 }
 
-// nearest returns the candidate that name is most likely a misspelling of, or
-// "" when none is close.
 func nearest(name string, candidates []string) string {
 	tolerated := max(2, len(name)/3)
 	if len(name) < 5 {

@@ -27,12 +27,10 @@ type Notify struct {
 	Subject  bool     `toml:"subject"`  // tell subject and reasons, too
 }
 
-// defaultNotify returns the values of the keys that a way to tell leaves out.
 func defaultNotify() Notify {
 	return Notify{Title: "Important mail", Priority: 3, PerDay: 20, Sender: true}
 }
 
-// maxNotify is how many ways to tell an account may have.
 const maxNotify = 10
 
 // Secret reports whether there is a token to send.
@@ -70,7 +68,6 @@ func ParseHours(s string) (from, to time.Duration, err error) {
 	return from, to, nil
 }
 
-// timeOfDay reads a time such as "07:00".
 func timeOfDay(s string) (time.Duration, error) {
 	t, err := time.Parse("15:04", s)
 	if err != nil {
@@ -149,7 +146,7 @@ func (t table) webAddress(key, address string, secret bool, want string) bool {
 	if !t.check(ok, key, "not a URL to send to", nil, want) {
 		return false
 	}
-	return t.check(u.Scheme == "https" || !secret || isLoopback(u.Hostname()),
+	return t.check(u.Scheme == "https" || !secret || IsLoopback(u.Hostname()),
 		key, "the token would cross the network unencrypted", nil, "https")
 }
 
@@ -163,7 +160,6 @@ type Digest struct {
 	Questions int `toml:"questions"`
 }
 
-// defaultDigest returns the values of the keys that [account.digest] leaves out.
 func defaultDigest() Digest { return Digest{At: "07:00", Every: "day", Mailbox: "INBOX"} }
 
 // AskingDigest is what init writes for an owner who wants to be asked.
@@ -173,13 +169,11 @@ func AskingDigest() *Digest {
 	return &d
 }
 
-// digestTimes are the choices of every.
 var digestTimes = []string{"day", "week"}
 
 // Time returns At as the time since midnight.
 func (d *Digest) Time() (time.Duration, error) { return timeOfDay(d.At) }
 
-// mostQuestions is how many questions a day may be asked by letter.
 const mostQuestions = 10
 
 func (t table) digest(d *Digest) {

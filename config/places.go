@@ -11,10 +11,8 @@ import (
 	"strings"
 )
 
-// fileName is the name of a configuration file that is not named otherwise.
 const fileName = "hinged.toml"
 
-// systemFile is the configuration of a whole machine.
 const systemFile = "/etc/hinged/" + fileName
 
 // Places returns where a configuration is looked for when none is named, in
@@ -81,7 +79,6 @@ func firstOf(list []string) (string, error) {
 	return "", missingError{list}
 }
 
-// missingError says where no configuration was found.
 type missingError struct{ places []string }
 
 func (e missingError) Error() string {

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// maxRules is how many rules an account may have.
 const maxRules = 1000
 
 const wantMatch = `"from:", "to:" or "cc:" with an address, "from:@" with a domain, "list:" with a List-Id or "subject:" with one word, such as "from:boss@example.org"`

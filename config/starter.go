@@ -100,7 +100,6 @@ func (s *Starter) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encodePassword sets where the password comes from.
 func (s *Starter) encodePassword(set func(path string, value any, more ...string)) {
 	i := &s.Account.IMAP
 	switch {
@@ -133,8 +132,6 @@ func wrap(line string) []string {
 	return append(out, line)
 }
 
-// commentable makes what a server said fit for a comment, where TOML allows no
-// control characters.
 func commentable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {

@@ -23,8 +23,6 @@ type place struct {
 	key  string
 }
 
-// validator checks what the types alone do not say, and brings values into
-// their final form.
 type validator struct {
 	*mistakes
 	doc   *document
@@ -49,10 +47,8 @@ func (t table) sub(key string) table {
 	return table{t.validator, at, line, t.path + key + "."}
 }
 
-// has reports whether the file sets key.
 func (t table) has(key string) bool { return t.at.kid(key) != nil }
 
-// lineOf returns the line of key, or of the table when the key isn't there.
 func (t table) lineOf(key string) int {
 	if n := t.at.kid(key); n != nil {
 		return n.line
@@ -160,7 +156,6 @@ func (v *validator) config(c *Config) {
 	}
 }
 
-// backups checks how the daemon makes backups by itself, and finds where.
 func (t table) backups(c *Config) {
 	b := &c.Backups
 	if len(c.Accounts) == 0 && c.Kafka != nil && !t.has("every") {
@@ -175,7 +170,6 @@ func (t table) backups(c *Config) {
 	b.Dir = t.env.path(b.Dir)
 }
 
-// cleanPath refuses what can be no path.
 func (t table) cleanPath(key, path string) {
 	t.check(!strings.ContainsFunc(path, unicode.IsControl), key, "control characters in a path", path, "a path")
 	if strings.HasPrefix(path, "~") {
@@ -269,7 +263,6 @@ func (t table) owner(addresses []string) {
 	}
 }
 
-// isAddress reports whether s is a bare address.
 func isAddress(s string) bool {
 	parsed, err := mail.ParseAddress(s)
 	return err == nil && parsed.Address == s && strings.Contains(s, "@")
@@ -346,7 +339,6 @@ func (t table) address(key string, line int, address string, usual int, want str
 	return net.JoinHostPort(host, strconv.Itoa(number))
 }
 
-// isHost reports whether s can be a host name or an IP address.
 func isHost(s string) bool {
 	if net.ParseIP(s) != nil {
 		return true

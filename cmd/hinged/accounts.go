@@ -25,11 +25,8 @@ import (
 	"github.com/hinged/hinged/store/copies"
 )
 
-// storePath is where the state of all accounts is.
 func storePath(c *config.Config) string { return filepath.Join(c.StateDir, "hinged.db") }
 
-// daemonOptions turns the configuration into what the daemon needs to know, save
-// for Kafka: see withStream.
 func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	o := daemon.Options{
 		StorePath: storePath(c), Store: boltfile.Options{Logger: log},
@@ -59,7 +56,6 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 	return o, nil
 }
 
-// backupOptions says how the daemon makes backups by itself.
 func backupOptions(c *config.Config) daemon.BackupOptions {
 	return daemon.BackupOptions{Every: c.Backups.Every.Std(), Rotation: copies.Rotation{Dir: c.Backups.Dir, Keep: c.Backups.Keep}}
 }
@@ -136,7 +132,6 @@ func ownCertificate(certFile, keyFile string) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// folderRoles turns the folders of the configuration into roles.
 func folderRoles(f *config.Folders) map[ingest.Role]string {
 	names, out := f.ByUse(), map[ingest.Role]string{}
 	for role := ingest.RoleSent; role <= ingest.RoleImportant; role++ {
@@ -147,7 +142,6 @@ func folderRoles(f *config.Folders) map[ingest.Role]string {
 	return out
 }
 
-// trust reads certificates to trust instead of the system's.
 func trust(caFile string) (*tls.Config, error) {
 	pem, err := os.ReadFile(caFile)
 	if err != nil {

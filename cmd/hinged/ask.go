@@ -16,7 +16,6 @@ import (
 	"github.com/hinged/hinged/model"
 )
 
-// questionWords is how many words of a subject a question shows.
 const questionWords = 8
 
 // printAsked lists the questions. account is the one that was named.
@@ -29,7 +28,7 @@ func printAsked(w io.Writer, asked desk.Questions, account string, now time.Time
 	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "AGE\tSCORE\tCALLED\tMESSAGE\tWHAT")
 	for _, q := range asked.Questions {
-		fmt.Fprintf(t, "%s\t%+.3f\t%s\t%s\t%s\n", ageOf(q.Arrived, now), q.Score, q.Outcome, q.Message[:12], whatOf(q))
+		fmt.Fprintf(t, "%s\t%+.3f\t%s\t%s\t%s\n", ageOf(q.Arrived, now), q.Score, q.OutcomeNow, q.Message[:12], whatOf(&q.MessageSummary))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -38,7 +37,7 @@ func printAsked(w io.Writer, asked desk.Questions, account string, now time.Time
 		fmt.Fprintln(w, line)
 		if i > 0 {
 			for _, why := range reasonLines(asked.Questions[i-1].For, asked.Questions[i-1].Against, false) {
-				fmt.Fprintln(w, clip("     "+why, screenColumns))
+				fmt.Fprintln(w, desk.Clip("     "+why, screenColumns))
 			}
 		}
 	}
@@ -63,7 +62,7 @@ func answerNow(cmd *cobra.Command, path, account string, asked desk.Questions) e
 		return err
 	}
 	for _, q := range asked.Questions {
-		text, err := a.line(ctx, clip(whatOf(q), screenColumns-answerColumns)+"\nDoes it matter to you? [y/n, Enter if you don't know] ", false)
+		text, err := a.line(ctx, desk.Clip(whatOf(&q.MessageSummary), screenColumns-answerColumns)+"\nDoes it matter to you? [y/n, Enter if you don't know] ", false)
 		if err != nil {
 			return err
 		}
@@ -85,7 +84,6 @@ func answerNow(cmd *cobra.Command, path, account string, asked desk.Questions) e
 	return nil
 }
 
-// ageOf says how long ago a message arrived, in its largest unit.
 func ageOf(arrived *time.Time, now time.Time) string {
 	if arrived == nil {
 		return "-"
@@ -100,8 +98,7 @@ func ageOf(arrived *time.Time, now time.Time) string {
 	}
 }
 
-// whatOf says what is known of a message, on one line.
-func whatOf(q desk.Question) string {
+func whatOf(q *desk.MessageSummary) string {
 	var parts []string
 	if q.From != "" {
 		parts = append(parts, q.From)

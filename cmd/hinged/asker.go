@@ -26,7 +26,6 @@ var errStopped error = &cli.ExitError{Code: exitStopped, Err: errors.New("stoppe
 // answerColumns is the room that is left for an answer.
 const answerColumns = 10
 
-// asker asks questions on a terminal.
 type asker struct {
 	in  *os.File
 	out io.Writer
@@ -122,7 +121,6 @@ func (a *asker) line(ctx context.Context, prompt string, secret bool) (string, e
 	}
 }
 
-// yes asks for a yes; anything else is a no.
 func (a *asker) yes(ctx context.Context, question string) (bool, error) {
 	text, err := a.line(ctx, question+" [y/N] ", false)
 	text = strings.ToLower(strings.TrimSpace(text))

@@ -35,7 +35,6 @@ const (
 	lockEvery    = 100 * time.Millisecond
 )
 
-// connectTo is connect for a configuration that was read.
 func connectTo(ctx context.Context, c *config.Config, o boltfile.Options) (*control.At, error) {
 	for end := time.Now().Add(lockPatience); ; {
 		at, err := connectOnce(ctx, c, o)

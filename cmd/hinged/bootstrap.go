@@ -12,7 +12,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +21,10 @@ import (
 	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/bootstrap"
+	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// bootstrapFlags are the flags of bootstrap.
 type bootstrapFlags struct {
 	account            string
 	months, show, last int
@@ -96,48 +95,52 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	if f.months > 0 {
 		past.Since = time.Now().AddDate(0, -f.months, 0)
 	}
-	c, err := config.Load(configOf(cmd))
-	if err != nil {
-		return err
-	}
-	a, err := configured(c, f.account)
-	if err != nil {
-		return err
-	}
 	// What the daemon logs of its life is no news here.
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	source, err := imapOptions(a, log)
+	o, err := pastOptions(configOf(cmd), f.account, past, log)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
-	}
-	weights, err := cli.PriorWeights(&a.Judging)
-	if err != nil {
-		return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
+		return err
 	}
 	bar := cli.NewBar(cmd.ErrOrStderr(), "reading")
 	bar.Lines, bar.Count = 10*time.Second, true
-	progress := func(done, total int) { bar.Progress(int64(done), int64(total)) }
+	o.Progress = func(done, total int) { bar.Progress(int64(done), int64(total)) }
+	run, words := bootstrap.Run, printBootstrapped
 	if f.dry {
-		h, err := imap.NewHistory(source, past, nil)
-		if err != nil {
-			return &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
-		}
-		r, err := bootstrap.DryRun(cmd.Context(), bootstrap.DryRunOptions{
-			Account: a.Name, Filter: filterOptions(a), Prior: weights, Source: h, Last: f.last, Show: f.show, Progress: progress,
-		})
-		bar.Close()
-		return f.finish(cmd, &r, err, printTried)
+		run, words = func(ctx context.Context, o bootstrap.Options) (bootstrap.Report, error) {
+			return bootstrap.DryRun(ctx, o, f.last, f.show)
+		}, printTried
 	}
-	r, err := bootstrap.Run(cmd.Context(), bootstrap.Options{
-		StorePath: storePath(c), Store: boltfile.Options{Logger: log}, Logger: log,
-		Account: a.Name, Filter: filterOptions(a), Prior: weights, Progress: progress,
-		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) { return imap.NewHistory(source, past, known) },
-	})
+	r, err := run(cmd.Context(), o)
 	bar.Close()
-	return f.finish(cmd, &r, err, printBootstrapped)
+	return f.finish(cmd, &r, err, words)
 }
 
-// finish prints the report, unless it is not whole.
+// pastOptions says what to read of an account of the configuration at path, and into which
+// store.
+func pastOptions(path, account string, past imap.HistoryOptions, log *slog.Logger) (o bootstrap.Options, err error) {
+	c, err := config.Load(path)
+	if err != nil {
+		return o, err
+	}
+	a, err := configured(c, account)
+	if err != nil {
+		return o, err
+	}
+	source, err := imapOptions(a, log)
+	var weights store.PackedVector
+	if err == nil {
+		weights, err = cli.PriorWeights(&a.Judging)
+	}
+	if err != nil {
+		return o, &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
+	}
+	return bootstrap.Options{
+		StorePath: storePath(c), Store: boltfile.Options{Logger: log}, Logger: log,
+		Account: a.Name, Filter: filterOptions(a), Prior: weights,
+		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) { return imap.NewHistory(source, past, known) },
+	}, nil
+}
+
 func (f *bootstrapFlags) finish(cmd *cobra.Command, r *bootstrap.Report, err error, words func(io.Writer, *bootstrap.Report)) error {
 	kept := "; what was read is kept: call it again to go on"
 	if f.dry {
@@ -173,7 +176,6 @@ func (f *bootstrapFlags) finish(cmd *cobra.Command, r *bootstrap.Report, err err
 	return answerNow(cmd, configOf(cmd), f.account, desk.Questions{Questions: r.Questions})
 }
 
-// configured finds an account in the configuration.
 func configured(c *config.Config, name string) (*config.Account, error) {
 	var names []string
 	for i := range c.Accounts {
@@ -209,7 +211,6 @@ func printBootstrapped(w io.Writer, r *bootstrap.Report) {
 	}
 }
 
-// printReport says what was read, and how it did.
 func printReport(w io.Writer, r *bootstrap.Report) {
 	if r.Messages == 0 {
 		fmt.Fprintf(w, "there is no mail to learn from\n")
@@ -271,8 +272,6 @@ func printTried(w io.Writer, r *bootstrap.Report) {
 	fmt.Fprintf(w, "This was a dry run: nothing was kept, and nothing written to the mailbox.\nNext: hinged bootstrap, without --dry-run.\n")
 }
 
-// printWouldMarked lists messages by sender, in order of the first of each, and why each
-// would have been marked in one line.
 func printWouldMarked(w io.Writer, list []bootstrap.WouldMark) {
 	bySender := map[string][]bootstrap.WouldMark{}
 	var senders []string
@@ -284,35 +283,21 @@ func printWouldMarked(w io.Writer, list []bootstrap.WouldMark) {
 	}
 	for _, sender := range senders {
 		of := bySender[sender]
-		head := printable(cmp.Or(sender, "no sender"), 60)
+		head := desk.OneLine(cmp.Or(sender, "no sender"), 60)
 		if n := of[0].OfSender; n > len(of) {
 			head += fmt.Sprintf(", %d messages, of them:", n)
 		}
-		fmt.Fprintln(w, clip(head, screenColumns))
+		fmt.Fprintln(w, desk.Clip(head, screenColumns))
 		for _, m := range of {
 			you := ""
 			if m.Label != "" {
 				you = " (you: " + m.Label + ")"
 			}
-			subject := clip(printable(m.Subject, 200), screenColumns-len("  2006-01-02  ")-len(you))
+			subject := desk.Clip(desk.OneLine(m.Subject, 200), screenColumns-len("  2006-01-02  ")-len(you))
 			fmt.Fprintf(w, "  %s  %s%s\n", m.Arrived.Local().Format(time.DateOnly), subject, you)
 			if len(m.Reasons) > 0 {
-				fmt.Fprintln(w, clip("              "+printable(strings.Join(m.Reasons, "; "), 200), screenColumns))
+				fmt.Fprintln(w, desk.Clip("              "+desk.OneLine(strings.Join(m.Reasons, "; "), 200), screenColumns))
 			}
 		}
 	}
-}
-
-// printable fits what a stranger wrote on one line of a terminal.
-func printable(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return ' '
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
 }

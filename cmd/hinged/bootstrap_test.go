@@ -26,7 +26,7 @@ func TestADryRunListsBySender(t *testing.T) {
   2026-03-03  ` + strings.Repeat("日本", 16) + `…
               ` + strings.Repeat("so ", 21) + `so…
 bob@example.com
-  2026-03-02   [2J roof
+  2026-03-02  [2J roof
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -21,7 +21,6 @@ import (
 	"github.com/hinged/hinged/internal/program/setup"
 )
 
-// checkFlags are the flags of check.
 type checkFlags struct {
 	account       string
 	json, noWrite bool

@@ -89,7 +89,6 @@ delivered in another way.`,
 	return c
 }
 
-// classifying is one call of classify.
 type classifying struct {
 	config, account, socket string
 	timeout                 time.Duration
@@ -192,7 +191,6 @@ func (v *classifying) one(cmd *cobra.Command, name string, in io.Reader) error {
 	return v.told(c.Outcome)
 }
 
-// told ends the process with the exit code of an outcome.
 func (v *classifying) told(outcome string) error {
 	switch {
 	case v.embed || outcome == "important":
@@ -276,7 +274,6 @@ func (v *classifying) decide(ctx context.Context, connect func(context.Context) 
 	return desk.Classification{}, noDecision(v.timeout)
 }
 
-// many decides every message in paths.
 func (v *classifying) many(cmd *cobra.Command, paths []string) error {
 	collectSeldom()
 	connect, _, err := v.backend()
@@ -326,7 +323,6 @@ func (v *classifying) classify(ctx context.Context, at *control.At, raw []byte) 
 
 func noDecision(within time.Duration) error { return fmt.Errorf("no decision within %s", within) }
 
-// all has every message in paths decided.
 func (v *classifying) all(ctx context.Context, at *control.At, paths []string, from *reading, show func(desk.Classification) error) error {
 	decide := func(name string, raw []byte) error {
 		d, err := v.classify(ctx, at, raw)
@@ -366,12 +362,10 @@ func nameOf(m *archive.Message) string {
 	return fmt.Sprintf("%s#%d", m.Path, m.Index+1)
 }
 
-// eachMessage calls fn with every message in path.
 func eachMessage(path string, stdin io.Reader, fn func(*archive.Message) error) error {
 	return (&reading{stdin: stdin}).each(path, fn)
 }
 
-// reading is how archives are read.
 type reading struct {
 	stdin  io.Reader
 	order  archive.Order
@@ -388,7 +382,6 @@ func (r *reading) fail(err error) error {
 	return nil
 }
 
-// each calls fn with every message in path.
 func (r *reading) each(path string, fn func(*archive.Message) error) (err error) {
 	a, err := archive.Open([]string{path}, archive.Options{Stdin: r.stdin, Order: r.order})
 	if err != nil {
@@ -414,7 +407,6 @@ func (r *reading) each(path string, fn func(*archive.Message) error) (err error)
 	}
 }
 
-// note says which files were passed over.
 func (r *reading) note(w io.Writer) {
 	if n := len(r.passed); n > 0 {
 		fmt.Fprintf(cli.Wrapping(w), "Passed over %d files that hold no message, such as %s\n", n, r.passed[0])

@@ -12,7 +12,6 @@ import (
 	"github.com/hinged/hinged/internal/face/cli"
 )
 
-// shells are those that completion writes a script for.
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
 func completionCommand() *cobra.Command {
@@ -94,7 +93,6 @@ func completeFlag(f *pflag.Flag) cobra.CompletionFunc {
 	}
 }
 
-// completeAccount offers the accounts of the configuration that the line names.
 func completeAccount(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
 	if path := cmd.Flags().Lookup("config"); path != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/hinged/hinged/store/copies"
 )
 
-// backupQuery is what `hinged backup` is asked.
 type backupQuery struct {
 	File  string `arg:"FILE"`
 	Force bool   `flag:"force" usage:"replace FILE if it exists"`
@@ -86,7 +85,6 @@ func makeBackup(c *call, q *backupQuery) (done copies.BackedUp, err error) {
 	return done, err
 }
 
-// restoreQuery is what `hinged restore` is asked.
 type restoreQuery struct {
 	File string `arg:"FILE"`
 }
@@ -146,7 +144,6 @@ func restoreBackup(c *call, q *restoreQuery) (done copies.RestoredFrom, err erro
 	return done, err
 }
 
-// accountLines says what a copy holds.
 func accountLines(accounts []copies.Account) string {
 	var out strings.Builder
 	for _, a := range accounts {

@@ -43,7 +43,6 @@ their passwords. Then this prints the address of the page.`,
 	return err
 })
 
-// dashboardLink asks the daemon of a configuration for a link.
 func dashboardLink(ctx context.Context, path string) (link desk.DashboardLink, err error) {
 	c, err := config.Load(path)
 	if err != nil {

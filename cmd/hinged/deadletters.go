@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/hinged/hinged/internal/run/deadletters"
 )
 
-// lettersQuery is what `hinged kafka dead-letters` is asked.
 type lettersQuery struct {
 	IDs    []string `arg:"ID"`
 	Reason string   `flag:"reason" usage:"only letters with this WORD as their reason"`
@@ -66,16 +64,10 @@ func listLetters(c *call, q *lettersQuery) (out letterList, err error) {
 	if q.Raw && c.json {
 		return out, cli.Misuse(c.Command, "--raw prints the value as it is, so it excludes --json")
 	}
-	conf, err := loadStream(c.config, "there are no dead letters")
+	client, _, err := kafkaClient(c.config, "there are no dead letters")
 	if err != nil {
 		return out, err
 	}
-	o, err := kafkaOptions(conf.Kafka, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return out, err
-	}
-	o.MaxRecord = max(o.MaxRecord, 64<<20) // what is there is to be listed
-	client := kafka.New(o)
 	defer client.Close()
 	out.brief = q.Reason == "" && len(q.IDs) == 0
 	if out.Listing, err = deadletters.List(c.Context(), client, deadletters.Selection{Reason: kafka.Reason(q.Reason), IDs: q.IDs}); err != nil || !q.Raw {
@@ -88,12 +80,10 @@ func listLetters(c *call, q *lettersQuery) (out letterList, err error) {
 	return out, err
 }
 
-// mostLetters is how many letters of one reason are listed unless they are asked for.
 const mostLetters = 10
 
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-// printLetters lists letters by reason, of each only some if brief.
 func printLetters(w io.Writer, found letterList) error {
 	if found.value != nil {
 		_, err := w.Write(found.value)
@@ -115,10 +105,10 @@ func printLetters(w io.Writer, found letterList) error {
 				fmt.Fprintf(&out, "  and %d more: hinged kafka dead-letters --reason %s\n", len(list)-i, reason)
 				break
 			}
-			fmt.Fprintf(&out, "  %s  %s  %s  %s", l.ID, minute(l.Since), printable(l.Account, 60), desk.Count(l.Bytes, "byte"))
+			fmt.Fprintf(&out, "  %s  %s  %s  %s", l.ID, minute(l.Since), desk.OneLine(l.Account, 60), desk.Count(l.Bytes, "byte"))
 			out.WriteString("\n")
 			if !found.brief {
-				fmt.Fprintf(&out, "    %s\n", printable(l.Detail, 400))
+				fmt.Fprintf(&out, "    %s\n", desk.OneLine(l.Detail, 400))
 			}
 		}
 	}

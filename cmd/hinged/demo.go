@@ -16,14 +16,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/bootstrap"
 	"github.com/hinged/hinged/internal/program/daemon"
 	"github.com/hinged/hinged/internal/program/demo"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 func demoCommand() *cobra.Command {
@@ -90,32 +88,12 @@ something did not work. Without it, the demo stays up until you press Ctrl-C.`,
 	return c
 }
 
-// bootstrapDemo reads the past as bootstrap does.
 func bootstrapDemo(ctx context.Context, path string, log *slog.Logger) (r bootstrap.Report, err error) {
-	c, err := config.Load(path)
+	o, err := pastOptions(path, "", imap.HistoryOptions{}, log)
 	if err != nil {
 		return r, err
 	}
-	a, err := configured(c, "")
-	if err != nil {
-		return r, err
-	}
-	source, err := imapOptions(a, log)
-	if err != nil {
-		return r, err
-	}
-	weights, err := cli.PriorWeights(&a.Judging)
-	if err != nil {
-		return r, err
-	}
-	r, err = bootstrap.Run(ctx, bootstrap.Options{
-		StorePath: storePath(c), Store: boltfile.Options{Logger: log}, Logger: log,
-		Account: a.Name, Filter: filterOptions(a), Prior: weights,
-		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) {
-			return imap.NewHistory(source, imap.HistoryOptions{}, known)
-		},
-	})
-	return r, err
+	return bootstrap.Run(ctx, o)
 }
 
 // openDemo builds the daemon as run does, and opens its dashboard.

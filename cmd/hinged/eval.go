@@ -12,7 +12,6 @@ import (
 	"github.com/hinged/hinged/internal/measure/whatif"
 )
 
-// evalFlags are the flags of eval.
 type evalFlags struct {
 	archive   cli.Archive
 	account   string
@@ -148,22 +147,15 @@ func (f *evalFlags) fromStore(cmd *cobra.Command) error {
 	}
 }
 
-// settings are those of --set, beside what the configuration says of the account.
 func (f *evalFlags) settings(cmd *cobra.Command) (s whatif.Settings, err error) {
 	c, err := config.Load(configOf(cmd))
 	if err != nil {
 		return s, err
 	}
-	a, err := configured(c, f.account)
-	var today config.Judging
-	switch {
-	case err == nil:
-		today = a.Judging
-	case c.Kafka != nil:
-		today = c.Kafka.Judging
-	default:
+	if _, err := configured(c, f.account); err != nil && c.Kafka == nil {
 		return s, err
 	}
+	today := *judgingOf(c, f.account)
 	given, err := today.Set(f.archive.Set)
 	if err != nil {
 		return s, cli.Misuse(cmd, "%v", err)

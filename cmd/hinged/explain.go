@@ -17,7 +17,6 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
-// explainQuery is what `hinged explain` is asked.
 type explainQuery struct {
 	Message string   `arg:"MESSAGE"`
 	Words   []string `flag:"word" usage:"show the weights of a WORD instead; may be repeated"`
@@ -35,14 +34,12 @@ func (q *explainQuery) Wrong() error {
 	return nil
 }
 
-// shownExplanation is an explanation with how it is shown.
 type shownExplanation struct {
 	desk.Explanation
 	message string
 	all     bool
 }
 
-// mostWords is how many weights are listed of a word, or each way.
 const mostWords = 20
 
 var explain = of(desk.Help{
@@ -120,18 +117,18 @@ itself.`,
 	return err
 }, desk.Explanation{}, desk.Words{})
 
-// messageAt names a known message, or has one in a file read.
+// messageAt names a known message, or has the one in a file read.
 func messageAt(cmd *cobra.Command, message string) (m desk.Message, err error) {
 	m.Name = message
 	if !isFile(message) {
 		return m, nil
 	}
-	// An empty file is an empty message here: it was named to be shownExplanation.
+	// An empty file is an empty message here: it was named.
 	m.Content = new([]byte{})
 	n := 0
 	err = eachMessage(message, cmd.InOrStdin(), func(found *archive.Message) error {
 		if n++; n > 1 {
-			return fmt.Errorf("%s holds more than one message; explain one at a time", message)
+			return fmt.Errorf("%s holds more than one message; ask for one at a time", message)
 		}
 		*m.Content = append(*m.Content, found.Raw...) // the reader uses it again
 		return nil
@@ -148,36 +145,33 @@ func isFile(message string) bool {
 
 // messageName turns a file into the key of the message in it; anything else names a message
 // by itself.
-func messageName(call *call, message string) (name string, err error) {
-	if message == "" || !isFile(message) {
-		return message, nil
+func messageName(call *call, message string) (string, error) {
+	if message == "" {
+		return "", nil
+	}
+	m, err := messageAt(call.Command, message)
+	if err != nil || m.Content == nil {
+		return message, err
+	}
+	if len(*m.Content) == 0 {
+		return "", fmt.Errorf("%s holds no message", message)
 	}
 	c, err := config.Load(call.config)
 	if err != nil {
 		return "", err
 	}
-	n := 0
-	err = eachMessage(message, call.InOrStdin(), func(m *archive.Message) error {
-		if n++; n > 1 {
-			return fmt.Errorf("%s holds more than one message; ask for one at a time", message)
-		}
-		name, err = desk.KeyOf(m.Raw, maxBytes(c, call.account))
-		return err
-	})
-	if err == nil && n == 0 {
-		err = fmt.Errorf("%s holds no message", message)
-	}
-	return name, err
+	return desk.KeyOf(*m.Content, judgingOf(c, call.account).Featurize.MaxBytes)
 }
 
-// maxBytes is how many bytes of a message an account looks at. One that there is not has
-// the default; whoever is asked about it says so.
-func maxBytes(c *config.Config, account string) int {
+// judgingOf is how the mail of an account is judged. One that there is not has the defaults;
+// whoever is asked about it says so.
+func judgingOf(c *config.Config, account string) *config.Judging {
 	if a, err := configured(c, account); err == nil {
-		return a.Featurize.MaxBytes
+		return &a.Judging
 	}
 	if c.Kafka != nil {
-		return c.Kafka.Featurize.MaxBytes
+		return &c.Kafka.Judging
 	}
-	return config.DefaultAccount().Featurize.MaxBytes
+	a := config.DefaultAccount()
+	return &a.Judging
 }

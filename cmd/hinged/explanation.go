@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/desk"
 )
@@ -46,15 +44,15 @@ func explanationText(ex desk.Explanation, message string, all bool) string {
 	lines = append(lines, lessons...)
 	lines = append(lines, explanationTail(ex, message, shown)...)
 	for i, line := range lines {
-		lines[i] = clip(line, screenColumns)
+		lines[i] = desk.Clip(line, screenColumns)
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
 
 func explanationHead(ex desk.Explanation) []string {
-	head := []string{desk.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.Threshold)}
-	if ex.Mattered != "" {
-		head = append(head, ex.Mattered)
+	head := []string{desk.Verdict(ex.Outcome, ex.Reason, ex.ScoreThen, ex.ThresholdThen)}
+	if odds := words.InTen(ex.Probability); odds != "" {
+		head = append(head, odds)
 	}
 	head = append(head, reasonLines(ex.For, ex.Against, ex.OutcomeNow == "ordinary")...)
 	if others := desk.OthersWords(ex.Message, ex.Others); others != "" {
@@ -63,7 +61,7 @@ func explanationHead(ex desk.Explanation) []string {
 	if ex.Rule != "" {
 		head = append(head, fmt.Sprintf("your rule decided, not the score: %s", ex.Rule))
 	}
-	changed := ex.Score != ex.ScoreThen || ex.Now != ex.Threshold
+	changed := ex.Score != ex.ScoreThen || ex.Now != ex.ThresholdThen
 	if changed && ex.Label == "" {
 		head = append(head, fmt.Sprintf("that was at its arrival; now: %s, score %+.3f, threshold %+.3f", ex.OutcomeNow, ex.Score, ex.Now))
 	}
@@ -85,8 +83,6 @@ func explanationHead(ex desk.Explanation) []string {
 // decision would be another.
 var marks = [...]string{"*", "o"}
 
-// reasonLines say in a few words what speaks for a message and what against it;
-// the latter first where that is what decided.
 func reasonLines(speaksFor, against []string, againstFirst bool) []string {
 	var lines []string
 	if len(speaksFor) > 0 {
@@ -157,26 +153,6 @@ func withoutWords(parts, shown []int, mark string) string {
 	}
 }
 
-// columns is how many columns of a terminal s takes.
-func columns(s string) int { return uniseg.StringWidth(s) }
-
-// clip cuts a line so that it takes at most so many columns. What a terminal shows as one
-// character stays whole.
-func clip(line string, most int) string {
-	if columns(line) <= most {
-		return line
-	}
-	at, end := 0, 0
-	for g := uniseg.NewGraphemes(line); g.Next(); {
-		if at+g.Width() > most-1 {
-			break
-		}
-		at += g.Width()
-		_, end = g.Positions()
-	}
-	return line[:end] + "…"
-}
-
 // leastAmount is below what a part has no line of its own, unless the decision hangs on it.
 const leastAmount = 0.05
 
@@ -197,7 +173,6 @@ func shownParts(ex desk.Explanation, most int, all bool) []int {
 	return shown
 }
 
-// kindsOf counts the kinds of the parts.
 func kindsOf(ex desk.Explanation) int {
 	found := map[int]bool{}
 	for _, p := range ex.Parts {
@@ -206,7 +181,6 @@ func kindsOf(ex desk.Explanation) int {
 	return len(found)
 }
 
-// group sums up parts of one kind.
 type group struct {
 	text   string
 	count  int
@@ -316,10 +290,8 @@ func lessonLines(ex desk.Explanation, most int) []string {
 	return append(lines, "")
 }
 
-// subjectWords is how many words of a subject name a message.
 const subjectWords = 5
 
-// pullWords says what the owner did, with which message.
 func pullWords(l desk.LessonPull) string {
 	before, after := words.DeedAround(l.Label, l.Source)
 	if l.Source == "" {

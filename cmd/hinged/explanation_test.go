@@ -22,11 +22,12 @@ import (
 func randomExplanation(rng *rand.Rand) desk.Explanation {
 	pick := func(s ...string) string { return s[rng.IntN(len(s))] }
 	ex := desk.Explanation{
-		Account: "me", Message: "0123456789abcdef0123456789abcdef", Known: rng.IntN(2) == 0,
-		Outcome: pick("important", "unsure", "ordinary"), Reason: pick("threshold", "the owner removed this mark before"),
-		ScoreThen: rng.NormFloat64(), Threshold: rng.NormFloat64(), Now: rng.NormFloat64(),
-		OutcomeNow: pick("important", "unsure", "ordinary"),
-		Label:      pick("", "important", "ordinary"), Source: pick("silence", "answered", "moved", "junk", "muted", "flagged", "mark", "explicit", "provisional"),
+		Account: "me", Known: rng.IntN(2) == 0, Now: rng.NormFloat64(), OutcomeNow: pick("important", "unsure", "ordinary"),
+		MessageSummary: desk.MessageSummary{
+			Message: "0123456789abcdef0123456789abcdef", Outcome: pick("important", "unsure", "ordinary"), Reason: pick("threshold", "the owner removed this mark before"),
+			ScoreThen: rng.NormFloat64(), ThresholdThen: rng.NormFloat64(),
+			Label: pick("", "important", "ordinary"), Source: pick("silence", "answered", "moved", "junk", "muted", "flagged", "mark", "explicit", "provisional"),
+		},
 		Missing: pick("", "", "20 more that you call important and 20 more that you call ordinary"),
 	}
 	for range rng.IntN(4) {
@@ -146,8 +147,10 @@ func lessonsAddUp(t *testing.T, text string, ex desk.Explanation) {
 func TestAnExplanationNamesTheLessonsBehindIt(t *testing.T) {
 	at := time.Date(2026, 3, 2, 23, 0, 0, 0, time.UTC)
 	ex := desk.Explanation{
-		Message: "0123456789abcdef0123456789abcdef", Known: true, Outcome: "important", Reason: "threshold", OutcomeNow: "important",
-		Score: 1.2, ScoreThen: 1.2, Threshold: 0.5, Now: 0.5,
+		MessageSummary: desk.MessageSummary{
+			Message: "0123456789abcdef0123456789abcdef", Outcome: "important", Reason: "threshold", Score: 1.2, ScoreThen: 1.2, ThresholdThen: 0.5,
+		},
+		Known: true, OutcomeNow: "important", Now: 0.5,
 		Parts: []desk.Part{{Text: "from ann@example.org", About: "sender", Amount: 1.2}},
 		LessonPulls: desk.LessonPulls{
 			Lessons: []desk.LessonPull{
@@ -192,11 +195,13 @@ func TestALabelIsExplainedByWhatTheOwnerDid(t *testing.T) {
 
 func TestExplanationsSayWhatWouldHaveChangedThem(t *testing.T) {
 	base := desk.Explanation{
-		Message: "0123456789abcdef0123456789abcdef", Known: true, Outcome: "important", Reason: "threshold", OutcomeNow: "important",
-		Score: 1.2, ScoreThen: 1.2, Threshold: 0.5, Now: 0.5,
+		MessageSummary: desk.MessageSummary{
+			Message: "0123456789abcdef0123456789abcdef", Outcome: "important", Reason: "threshold", Score: 1.2, ScoreThen: 1.2, ThresholdThen: 0.5,
+			For:     []string{"you answered 8 of 9 messages from ann@example.org", "only to you"},
+			Against: []string{"through the mailing list crew.example.org"},
+		},
+		Known: true, OutcomeNow: "important", Now: 0.5,
 		Parts:   []desk.Part{{Text: "from ann@example.org", About: "sender", Amount: 1}, {Text: `"invoice" in the subject`, About: "subject", Amount: 0.2}},
-		For:     []string{"you answered 8 of 9 messages from ann@example.org", "only to you"},
-		Against: []string{"through the mailing list crew.example.org"},
 		Without: []desk.Without{{Outcome: "ordinary", Score: 0.2, Parts: []int{0}}},
 		Corrections: []desk.Correction{
 			{Label: "important", Score: 1.3, Outcome: "important"}, {Label: "ordinary", Score: 0.1, Outcome: "ordinary"},
@@ -240,7 +245,7 @@ To say so: hinged learn --ordinary FILE
 `},
 		{"unsure", func(ex *desk.Explanation) {
 			ex.Outcome, ex.OutcomeNow, ex.Reason = "unsure", "unsure", "within the unsure band"
-			ex.UnsureFrom, ex.Now, ex.Threshold = 0.4, 1.25, 1.25
+			ex.UnsureFrom, ex.Now, ex.ThresholdThen = 0.4, 1.25, 1.25
 			ex.Without = []desk.Without{{Outcome: "important", Score: 1.3, Parts: []int{1}}, {Outcome: "ordinary", Score: 0.2, Parts: []int{0}}}
 		}, `unsure, score +1.200, threshold +1.250 (within the unsure band)
 for it: you answered 8 of 9 messages from ann@example.org; only to you
@@ -278,7 +283,7 @@ To say so: hinged learn --important 0123456789ab
 		{"the owner has said otherwise", func(ex *desk.Explanation) {
 			// Issue 16, fault 8: it said "learnt as ordinary: you said so" beside "now: important".
 			ex.Label, ex.Source = "ordinary", "explicit"
-			ex.ScoreThen, ex.Threshold = 1.5, 0.75
+			ex.ScoreThen, ex.ThresholdThen = 1.5, 0.75
 			ex.Without, ex.Corrections = nil, ex.Corrections[:1]
 		}, `important, score +1.500, threshold +0.750
 for it: you answered 8 of 9 messages from ann@example.org; only to you
@@ -295,7 +300,7 @@ Called important by you, it would have the score +1.300: important.
 To say so: hinged learn --important 0123456789ab
 `},
 		{"nothing known", func(ex *desk.Explanation) {
-			*ex = desk.Explanation{Outcome: "ordinary", OutcomeNow: "ordinary", Reason: "threshold", Score: 0.5, Now: 1}
+			*ex = desk.Explanation{MessageSummary: desk.MessageSummary{Outcome: "ordinary", Reason: "threshold", Score: 0.5}, OutcomeNow: "ordinary", Now: 1}
 		}, `ordinary, score +0.000, threshold +0.000
 that was at its arrival; now: ordinary, score +0.500, threshold +1.000
 

@@ -45,7 +45,6 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// configTopic is `hinged help config`.
 func configTopic() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "The configuration file: every key with its default and purpose"}
 	c.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -65,7 +64,6 @@ func commonFlags(root *cobra.Command) {
 		"configuration file (default: $HINGED_CONFIG, otherwise the first that\nexists of ~/.config/hinged/hinged.toml, /etc/hinged/hinged.toml)")
 }
 
-// configOf is what --config says.
 func configOf(c *cobra.Command) string {
 	path, _ := c.Flags().GetString("config") // every verb has it
 	return path

@@ -21,7 +21,6 @@ import (
 	"github.com/hinged/hinged/internal/program/setup"
 )
 
-// initFlags are what init can be told instead of asking or finding out.
 type initFlags struct {
 	config, address, server, username, name, stateDir, caFile string
 	passwordFile, passwordCommand, credential                 string
@@ -121,16 +120,11 @@ configuration file can't try many passwords.`,
 
 // Initialised is what `hinged init` found and wrote.
 type Initialised struct {
-	// Config is the path of the configuration file that was written.
-	Config string `json:"config"`
-	// PasswordFile is the file that the password was written to; "" if the password stays
-	// where it was.
-	PasswordFile string `json:"password_file,omitempty"`
-	// Found is what hinged learnt about the server and the mailbox.
-	Found setup.Found `json:"found"`
+	Config       string      `json:"config"`                  // Config is the path of the configuration file that was written.
+	PasswordFile string      `json:"password_file,omitempty"` // PasswordFile is the file that the password was written to; "" if the password stays where it was.
+	Found        setup.Found `json:"found"`                   // Found is what hinged learnt about the server and the mailbox.
 }
 
-// initSession is one run of init.
 type initSession struct {
 	cmd *cobra.Command
 	f   *initFlags
@@ -147,7 +141,6 @@ type initSession struct {
 	typed  bool
 }
 
-// say tells the owner something, beside the result.
 func (s *initSession) say(format string, args ...any) {
 	fmt.Fprintf(cli.Wrapping(s.cmd.ErrOrStderr()), format+"\n", args...)
 }
@@ -218,7 +211,6 @@ func (s *initSession) run(ctx context.Context) error {
 	return s.finish(w, found)
 }
 
-// readsIn finds out where the owner reads mail, and chooses the marks for it.
 func (s *initSession) readsIn(ctx context.Context, found *setup.Found) error {
 	if len(s.f.mark) > 0 || found.Suggest.Shadow == "on" {
 		return nil
@@ -236,8 +228,6 @@ func (s *initSession) readsIn(ctx context.Context, found *setup.Found) error {
 	return nil
 }
 
-// askReads asks where mail is read; what was found is the answer of those who only press
-// Enter.
 func (s *initSession) askReads(ctx context.Context, found []string) ([]*setup.Program, error) {
 	s.ask.forget()
 	proposal := strings.Join(found, ", ")
@@ -310,7 +300,6 @@ func (s *initSession) prepare() error {
 	return s.password()
 }
 
-// password notes where the secret is, and reads it when it is somewhere.
 func (s *initSession) password() error {
 	var err error
 	switch {
@@ -333,8 +322,6 @@ func (s *initSession) password() error {
 	return err
 }
 
-// server finds the server; on a terminal the owner may name it when it is not
-// found.
 func (s *initSession) server(ctx context.Context, finder *setup.Finder, w *setup.Wanted) (setup.Server, error) {
 	server, err := finder.Find(ctx, *w)
 	if !errors.Is(err, setup.ErrNoServer) {
@@ -388,7 +375,6 @@ func (s *initSession) look(ctx context.Context, finder *setup.Finder, server set
 	}
 }
 
-// finish writes the files and tells what comes next.
 func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
 	files, err := s.files(w, &found)
 	if err != nil {
@@ -411,7 +397,6 @@ func (s *initSession) finish(w setup.Wanted, found setup.Found) error {
 	return nil
 }
 
-// files are what is to be written.
 func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, error) {
 	p := setup.Plan{
 		TimeZone: setup.TimeZone(os.Getenv("TZ")),
@@ -441,7 +426,6 @@ func (s *initSession) files(w setup.Wanted, found *setup.Found) ([]setup.File, e
 	return files, err
 }
 
-// tell prints what was found, what was written and what comes next.
 func (s *initSession) tell(w io.Writer, done Initialised) {
 	for _, line := range done.Found.Lines() {
 		fmt.Fprintf(w, "  %s\n", line)
@@ -487,7 +471,6 @@ func (s *initSession) configFlag() string {
 	return " --config " + s.path
 }
 
-// nextSteps are the verbs that come after init.
 var nextSteps = []struct{ command, what string }{
 	{"check", "test all of it; one keyword is set and taken off again"},
 	{"bootstrap --dry-run", "what it would mark of your mail, and why; changes nothing"},

@@ -23,7 +23,6 @@ const (
 	teachBytes    = 16 << 20
 )
 
-// learning is one call of learn.
 type learning struct {
 	account, since            string
 	most                      int
@@ -100,7 +99,6 @@ false in the configuration, it shows only the score.`,
 	return c
 }
 
-// learn labels messages.
 func (l *learning) learn(cmd *cobra.Command, args []string) error {
 	label := "important"
 	if l.ordinary {
@@ -134,7 +132,6 @@ func (l *learning) learn(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// ask lists questions, and takes the answers where somebody sits at a terminal.
 func (l *learning) ask(cmd *cobra.Command) error {
 	if l.most < 1 {
 		return cli.Misuse(cmd, "-n is %d, want 1 or more", l.most)

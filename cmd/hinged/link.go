@@ -57,7 +57,6 @@ func wanted(k *config.Kafka) kafka.Wanted {
 	return kafka.Wanted{Create: k.CreateTopics, Partitions: int32(k.Partitions)}
 }
 
-// wireOf returns what a connection is made from.
 func wireOf(k *config.Kafka) string {
 	w := *k
 	w.Judging, w.Accounts, w.SnapshotEvery, w.SnapshotInterval = config.Judging{}, nil, 0, 0
@@ -88,7 +87,6 @@ func withStream(o *daemon.Options, c *config.Config, log *slog.Logger) (*link, e
 	return l, nil
 }
 
-// close ends the connections, once the daemon is closed.
 func (l *link) close() error {
 	if l == nil {
 		return nil
@@ -135,7 +133,6 @@ func (l *link) unless(other *link) error {
 	return l.close()
 }
 
-// kafkaOptions turns the section [kafka] into what the connection needs.
 func kafkaOptions(k *config.Kafka, log *slog.Logger) (kafka.Options, error) {
 	o := kafka.Options{
 		Brokers: k.Brokers, ClientID: k.ClientID, Group: k.Group,
@@ -155,6 +152,21 @@ func kafkaOptions(k *config.Kafka, log *slog.Logger) (kafka.Options, error) {
 	return o, err
 }
 
+// kafkaClient makes a client for the stream of the configuration at path, which is not
+// connected yet. It takes larger records than the stream: what is there is to be listed.
+func kafkaClient(path, follows string) (*kafka.Client, kafka.Topics, error) {
+	c, err := loadStream(path, follows)
+	if err != nil {
+		return nil, kafka.Topics{}, err
+	}
+	o, err := kafkaOptions(c.Kafka, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, o.Topics, fmt.Errorf("kafka: %w", err)
+	}
+	o.MaxRecord = max(o.MaxRecord, 64<<20)
+	return kafka.New(o), o.Topics, nil
+}
+
 // streamOptions turns the section [kafka] into what the engine needs, save the
 // store. The caller closes the client, which is not connected yet.
 func streamOptions(k *config.Kafka, log *slog.Logger) (*kafka.Client, stream.Options, error) {
@@ -165,8 +177,7 @@ func streamOptions(k *config.Kafka, log *slog.Logger) (*kafka.Client, stream.Opt
 	return l.client, o, nil
 }
 
-// loadStream reads a configuration that has a stream. The error where it has none says
-// what follows from that.
+// loadStream reads a configuration that has a stream; follows is what follows if it has none.
 func loadStream(path, follows string) (*config.Config, error) {
 	conf, err := config.Load(path)
 	if err == nil && conf.Kafka == nil {

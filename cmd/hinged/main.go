@@ -98,7 +98,6 @@ configuration, 130 Ctrl-C at a question.`)
 	return root
 }
 
-// groups are in the order of the help.
 var groups = []desk.Group{desk.ToBegin, desk.ToSee, desk.ToCorrect, desk.ToFilter, desk.ToKeep, desk.About}
 
 // table are the verbs that are made from a table: the desk's, and those that ask it for several
@@ -114,7 +113,6 @@ func table() []verb {
 	return all
 }
 
-// kafkaTable are those below `hinged kafka`.
 func kafkaTable() []verb { return []verb{kafkaReplay, kafkaRecover, kafkaLetters} }
 
 func kafkaCommand() *cobra.Command {

@@ -44,8 +44,6 @@ func manualCommands() []*cobra.Command {
 	return []*cobra.Command{c}
 }
 
-// writeManual writes hinged.1, hinged-VERB.1, hinged.toml.5, and a completion
-// for each shell under the name that the shell looks for.
 func writeManual(root *cobra.Command, page, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // manual pages are for everybody
 		return err
@@ -64,7 +62,6 @@ func writeManual(root *cobra.Command, page, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "hinged.toml.5"), md2man.Render(configManual(text, pageDate())), 0o644) //nolint:gosec // the same
 }
 
-// writePages writes a manual page for a program and each of its verbs.
 func writePages(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the same
 		return err
@@ -100,7 +97,6 @@ func writeCompletions(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// listing is what `hinged --help` says of the verbs.
 func listing(root *cobra.Command) string {
 	var b strings.Builder
 	for _, g := range groups {
@@ -115,8 +111,6 @@ func listing(root *cobra.Command) string {
 	return b.String()
 }
 
-// prepare makes Markdown of the texts of all commands, which is what doc takes
-// them for.
 func prepare(c *cobra.Command) {
 	c.DisableAutoGenTag = true
 	c.Long = markdown(c.Long)

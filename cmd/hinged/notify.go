@@ -17,8 +17,6 @@ import (
 	"github.com/hinged/hinged/internal/program/setup"
 )
 
-// notifyTargets turns an account's ways to tell its owner of important mail into those of
-// a notifier, in the same order.
 func notifyTargets(a *config.Account) ([]notify.Target, error) {
 	zone, err := a.Location()
 	if err != nil {
@@ -44,8 +42,6 @@ func notifyTargets(a *config.Account) ([]notify.Target, error) {
 	return out, nil
 }
 
-// newNotifier makes what tells the owners of all accounts of important mail; nil: nobody
-// wants to be told.
 func newNotifier(c *config.Config, log *slog.Logger) (*notify.Notifier, error) {
 	o := notify.Options{Dir: filepath.Join(c.StateDir, "notify"), Logger: log}
 	for i := range c.Accounts {
@@ -110,8 +106,6 @@ func (b *background) end() {
 	}
 }
 
-// newTeller makes a teller that takes note of what is done, and tells it once it is
-// started.
 func newTeller(c *config.Config, log *slog.Logger) (*teller, error) {
 	t := &teller{log: log}
 	n, err := newNotifier(c, log)
@@ -119,7 +113,6 @@ func newTeller(c *config.Config, log *slog.Logger) (*teller, error) {
 	return t, err
 }
 
-// show is one of daemon.Options.Show.
 func (t *teller) show(s desk.Shown) {
 	if n := t.now.Load(); n != nil {
 		n.Show(s)
@@ -142,7 +135,6 @@ func (t *teller) renew(ctx context.Context, n *notify.Notifier) {
 	t.begin(ctx)
 }
 
-// toEach tells each of them.
 func toEach(shows []func(desk.Shown)) func(desk.Shown) {
 	return func(s desk.Shown) {
 		for _, show := range shows {

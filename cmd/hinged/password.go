@@ -15,7 +15,6 @@ import (
 	"github.com/hinged/hinged/internal/face/dashboard"
 )
 
-// newUser prints the section of a user of the dashboard with a new password.
 func newUser(cmd *cobra.Command, name string) error {
 	password, err := newPassword(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {

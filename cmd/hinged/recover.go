@@ -8,15 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 
-	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/run/stream"
 )
 
-// recoverQuery is what `hinged kafka recover` is asked.
 type recoverQuery struct {
 	Partition string `arg:"PARTITION"`
 	From      string `flag:"from" usage:"what to recover from" jsonschema:"enum=snapshot,enum=start,enum=empty"`
@@ -88,11 +85,12 @@ that stops a partition first writes all that it has learnt into the snapshots to
 	All:      true,
 	Question: "Recover it?",
 }, func(c *call, q *recoverQuery) (any, error) {
-	r, hangUp, err := newRecoverer(c.config)
+	client, topics, err := kafkaClient(c.config, "there is no partition to recover")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = hangUp() }() // it returns nothing
+	defer client.Close()
+	r := &stream.Recoverer{Broker: stream.Client(client), Topics: topics}
 	if q.From == "" {
 		return conditions(c.Context(), r, q)
 	}
@@ -104,20 +102,6 @@ that stops a partition first writes all that it has learnt into the snapshots to
 	_, err := io.WriteString(w, recoveryText(a.(stream.Recovery)))
 	return err
 }, []stream.Condition{}, stream.Recovery{})
-
-// newRecoverer connects to the brokers of the configuration.
-func newRecoverer(path string) (r *stream.Recoverer, hangUp func() error, err error) {
-	c, err := loadStream(path, "there is no partition to recover")
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := kafkaOptions(c.Kafka, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, nil, fmt.Errorf("kafka: %w", err)
-	}
-	client := kafka.New(o)
-	return &stream.Recoverer{Broker: stream.Client(client), Topics: o.Topics}, client.Close, nil
-}
 
 // conditions says how one partition stands or, if none is named, how all of them do.
 func conditions(ctx context.Context, r *stream.Recoverer, q *recoverQuery) (all conditionList, err error) {
@@ -173,7 +157,6 @@ func printConditions(w io.Writer, all conditionList) (err error) {
 	return err
 }
 
-// recoveryText says what a recovery does, or did.
 func recoveryText(r stream.Recovery) string {
 	verb, goes := "is recovered", "continues"
 	if r.DryRun {
@@ -194,7 +177,6 @@ func recoveryText(r stream.Recovery) string {
 	return text
 }
 
-// effects lists what is kept and what is lost.
 func effects(r stream.Recovery, indent string) string {
 	text := ""
 	line := func(format string, args ...any) { text += indent + fmt.Sprintf(format, args...) + "\n" }

@@ -26,7 +26,6 @@ import (
 // takes over. What is in none of them needs a restart.
 var liveKeys = []string{"account", "kafka", "backups", "log_level"}
 
-// running is a daemon with what it was made from.
 type running struct {
 	daemon  *daemon.Daemon
 	path    string         // of the configuration
@@ -70,8 +69,6 @@ func (r *running) serve(ctx context.Context, hangups <-chan os.Signal) error {
 	return err
 }
 
-// reload has the daemon go on with what the configuration says now, or with what it has
-// if anything is wrong with that.
 func (r *running) reload(ctx context.Context) {
 	r.manager.Reloading()
 	warning := r.readAgain(ctx)
@@ -141,7 +138,6 @@ func (r *running) use(next *link, adopted bool) {
 	}
 }
 
-// logMistakes logs why a configuration can't be used: a record for each mistake in it.
 func (r *running) logMistakes(err error) {
 	const message = "the new configuration is not used; the old one stays in force"
 	var mistakes *config.Error

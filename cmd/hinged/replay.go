@@ -14,7 +14,6 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// replayQuery is what `hinged kafka replay` is asked.
 type replayQuery struct {
 	Into string `arg:"FILE"`
 }

@@ -39,14 +39,12 @@ type verb struct {
 	problem func(a any) error // nil: there is none
 }
 
-// call is one call of a verb.
 type call struct {
 	*cobra.Command
 	config, account string
 	json            bool
 }
 
-// ofDesk makes a verb of the command line of one of the desk.
 func ofDesk(o *desk.Offer) verb {
 	return verb{
 		Help: *o.Help, request: reflect.Zero(o.Request).Interface(), prints: []any{reflect.Zero(o.Answer).Interface()},
@@ -162,7 +160,6 @@ func (v verb) run(c *call, q reflect.Value) error {
 	return err
 }
 
-// errDeclined is returned when the owner said no.
 var errDeclined = errors.New("nothing was changed")
 
 // confirm does what a look says would be done, once the owner has agreed: on the terminal,
@@ -261,7 +258,6 @@ func enum(field reflect.StructField) (out []string) {
 	return out
 }
 
-// timeFlag is a time that has passed.
 type timeFlag struct{ to **time.Time }
 
 func (f *timeFlag) String() string { return "" }

@@ -17,13 +17,11 @@ import (
 	"github.com/hinged/hinged/internal/run/stream"
 )
 
-// statusQuery is what `hinged status` is asked.
 type statusQuery struct {
 	Long    bool `flag:"long,l" usage:"all about every account"`
 	Ceiling bool `flag:"ceiling" usage:"compare the learner's mistakes with the most that theory allows"`
 }
 
-// shownStatus is a status with what is shown beside it.
 type shownStatus struct {
 	desk.Status
 	would map[string][]desk.MessageSummary // by account, the newest messages that would have been marked
@@ -109,7 +107,6 @@ func askStatus(c *call, at *control.At, q *statusQuery) (any, error) {
 	return out, nil
 }
 
-// mostInvitations is for how many accounts the status begins with a word on questions.
 const mostInvitations = 3
 
 func printInvitations(w io.Writer, accounts []desk.AccountStatus) {
@@ -172,7 +169,6 @@ func printStatus(w io.Writer, s shownStatus) error {
 	return nil
 }
 
-// backupWords puts the state of hinged's own backups into words.
 func backupWords(b *desk.BackupStatus) string {
 	if b.Newest == nil {
 		return "none yet in " + b.Directory
@@ -180,7 +176,6 @@ func backupWords(b *desk.BackupStatus) string {
 	return fmt.Sprintf("%d, the newest of %s is %s", b.Kept, desk.Moment(b.Newest), b.File)
 }
 
-// printAccount prints the table of an account.
 func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary, running bool) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "  "+name+"\t"+format+"\n", args...) }
@@ -199,7 +194,8 @@ func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary
 		if odds != "" {
 			odds = " (" + odds + ")"
 		}
-		line("", "%s%s", clip(whatOf(desk.Question{From: m.From, Subject: m.Subject}), screenColumns), odds)
+		m.Facts = nil
+		line("", "%s%s", desk.Clip(whatOf(&m), screenColumns), odds)
 	}
 	line("messages", "%d seen, %d decided, %d of them unsure", a.Messages, a.Decided, a.Unsure)
 	settling := fmt.Sprint(a.Pending, " settling")
@@ -249,7 +245,6 @@ func lookWords(m *desk.MailboxStatus) string {
 	return ", looked at " + desk.Moment(m.LookedAt)
 }
 
-// rulesWords lists rules, or some of them.
 func rulesWords(rules []desk.RuleStatus) string {
 	const most = 3
 	var list []string
@@ -262,7 +257,6 @@ func rulesWords(rules []desk.RuleStatus) string {
 	return strings.Join(list, "; ")
 }
 
-// connection puts the state of the connection into words.
 func connection(a desk.AccountStatus) string {
 	s := "connected"
 	if a.Paused {
@@ -320,13 +314,11 @@ const (
 	asMarking
 )
 
-// summed is the line of an account in the summary.
 type summed struct {
 	kind       int
 	state, ask string // ask is what its owner is asked for; "": nothing
 }
 
-// sum summarises an account.
 func sum(a *desk.AccountStatus) summed {
 	switch {
 	case a.Paused:
@@ -345,7 +337,6 @@ func sum(a *desk.AccountStatus) summed {
 	return summed{asMarking, stateOf(a), ""}
 }
 
-// stateOf says in a word or two whether an account marks.
 func stateOf(a *desk.AccountStatus) string {
 	switch {
 	case a.InSnapshot:
@@ -356,7 +347,6 @@ func stateOf(a *desk.AccountStatus) string {
 	return "marking"
 }
 
-// printSummary prints a line for each account, those in trouble first.
 func printSummary(w io.Writer, accounts []desk.AccountStatus) error {
 	accounts = slices.Clone(accounts)
 	slices.SortStableFunc(accounts, func(a, b desk.AccountStatus) int { return cmp.Compare(sum(&a).kind, sum(&b).kind) })
@@ -381,7 +371,6 @@ func printSummary(w io.Writer, accounts []desk.AccountStatus) error {
 	return t.Flush()
 }
 
-// printStream shows the part of a status that is about Kafka.
 func printStream(w io.Writer, status desk.Status) error {
 	s := status.Stream
 	fmt.Fprintf(w, "\nKafka, topic %s: %s\n", s.Topic, s.Doing)
@@ -419,7 +408,6 @@ func printStream(w io.Writer, status desk.Status) error {
 	return t.Flush()
 }
 
-// partitionText says how one partition stands.
 func partitionText(p *stream.PartitionStatus, running bool) string {
 	text := "at an unknown offset"
 	if p.Position >= 0 {

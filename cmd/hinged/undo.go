@@ -11,7 +11,6 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
-// undoQuery is what `hinged undo` is asked.
 type undoQuery struct {
 	Marks    bool          `flag:"marks" usage:"remove the marks that hinged set"`
 	Since    *time.Time    `flag:"since" usage:"with --marks: those set since a TIME: 7d, 2026-03-01, 2026-03-01T09:00:00Z"`

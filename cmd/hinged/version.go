@@ -19,7 +19,6 @@ var version = "dev"
 // commit is set by the linker for a release, which is built without git.
 var commit string
 
-// build is what the binary knows of its making.
 type build struct {
 	commit   string // "" where the build didn't know it
 	modified bool   // the commit isn't all that went in
@@ -42,8 +41,6 @@ func readBuild() build {
 	return b
 }
 
-// versionString is the version with the commit that the binary was built from,
-// where the build knew it.
 func versionString() string {
 	if commit := readBuild().commit; commit != "" {
 		return version + "+" + commit[:min(12, len(commit))]

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/desk"
 )
@@ -33,7 +35,6 @@ type watchView struct {
 	counted  bool      // the last line is the counts
 }
 
-// whatColumns is the width of the column that says what happened.
 const whatColumns = 11
 
 var deedWords = map[desk.Deed]string{
@@ -41,7 +42,6 @@ var deedWords = map[desk.Deed]string{
 	desk.DeedLearnt: "learnt", desk.DeedCorrected: "corrected",
 }
 
-// show is daemon.Options.Show.
 func (v *watchView) show(s desk.Shown) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -57,8 +57,8 @@ func (v *watchView) show(s desk.Shown) {
 		v.count()
 		return
 	}
-	about := printable(s.From, 60)
-	if subject := printable(s.Subject, 200); subject != "" && about != "" {
+	about := desk.OneLine(s.From, 60)
+	if subject := desk.OneLine(s.Subject, 200); subject != "" && about != "" {
 		about += ": " + subject
 	} else {
 		about += subject
@@ -77,7 +77,7 @@ func (v *watchView) account(name string) string {
 	if !v.names {
 		return ""
 	}
-	return printable(name, 20) + " "
+	return desk.OneLine(name, 20) + " "
 }
 
 // line shows one line and what stands in parentheses at its end: first the reasons are
@@ -87,13 +87,13 @@ func (v *watchView) line(what, about string, why []string) {
 	lead := fmt.Sprintf("%s  %-*s", v.now().Format("15:04"), whatColumns, what+" ")
 	end := ""
 	for n := len(why); n > 0; n-- {
-		end = " (" + printable(strings.Join(why[:n], "; "), 200) + ")"
-		if columns(lead+about+end) <= room {
+		end = " (" + desk.OneLine(strings.Join(why[:n], "; "), 200) + ")"
+		if uniseg.StringWidth(lead+about+end) <= room {
 			break
 		}
 	}
-	about = clip(about, max(10, room-columns(lead)-columns(end)))
-	v.print(clip(lead+about+end, room) + "\n")
+	about = desk.Clip(about, max(10, room-uniseg.StringWidth(lead)-uniseg.StringWidth(end)))
+	v.print(desk.Clip(lead+about+end, room) + "\n")
 }
 
 // print shows a whole line in place of the counts, and the counts again below it.
@@ -120,7 +120,7 @@ func (v *watchView) count() {
 	if v.silence > 0 {
 		parts = append(parts, fmt.Sprintf("%d learnt from your silence", v.silence))
 	}
-	_, _ = fmt.Fprintf(v.out, "\r\x1b[K%s", clip(strings.Join(parts, ", ")+" since "+v.since.Format("15:04"), v.width()-1))
+	_, _ = fmt.Fprintf(v.out, "\r\x1b[K%s", desk.Clip(strings.Join(parts, ", ")+" since "+v.since.Format("15:04"), v.width()-1))
 	v.counted = true
 }
 
@@ -172,7 +172,7 @@ func (h watchLog) Handle(_ context.Context, r slog.Record) error {
 	h.view.mu.Lock()
 	defer h.view.mu.Unlock()
 	lead := fmt.Sprintf("%s  %-*s", h.view.now().Format("15:04"), whatColumns, what)
-	h.view.print(lead + printable(text, 1000) + "\n") // whole, since it may be what helps
+	h.view.print(lead + desk.OneLine(text, 1000) + "\n") // whole, since it may be what helps
 	return nil
 }
 

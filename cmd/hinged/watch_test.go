@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
@@ -32,7 +34,7 @@ func TestTheViewFitsItsTerminal(t *testing.T) {
 		"wide": {50, desk.Shown{Deed: desk.DeedUnsure, From: "林", Subject: strings.Repeat("魚", 40), Why: []string{"only to you"}},
 			"14:02  unsure     林: 魚魚魚魚魚魚… (only to you)\n"},
 		"hostile": {80, desk.Shown{Deed: desk.DeedMarked, From: "a\rb", Subject: "x\x1b[2J\u202ey\u2028z\n"},
-			"14:02  marked     a b: x [2J y z \n"},
+			"14:02  marked     a b: x [2J y z\n"},
 		"learnt": {80, desk.Shown{Deed: desk.DeedCorrected, From: "ann@example.org", Subject: "roof", Label: "ordinary", Source: "mark"},
 			"14:02  corrected  ann@example.org: roof (ordinary, you took the mark off it)\n"},
 		"without words": {80, desk.Shown{Deed: desk.DeedLearnt, Label: "important", Source: "answered"},
@@ -40,8 +42,8 @@ func TestTheViewFitsItsTerminal(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		view(&out, tt.width).show(tt.shown)
-		if got := out.String(); got != tt.want || columns(strings.TrimSuffix(got, "\n")) >= tt.width {
-			t.Errorf("%s: got %d columns of %d\n%q\nwant\n%q", name, columns(got), tt.width, got, tt.want)
+		if got := out.String(); got != tt.want || uniseg.StringWidth(strings.TrimSuffix(got, "\n")) >= tt.width {
+			t.Errorf("%s: got %d columns of %d\n%q\nwant\n%q", name, uniseg.StringWidth(got), tt.width, got, tt.want)
 		}
 	}
 }
@@ -74,7 +76,7 @@ func TestTheViewCountsWhatNeedsNoLine(t *testing.T) {
 	const erase = "\r\x1b[K"
 	counts := erase + "2 ordinary, 1 learnt from your silence since 14:02"
 	want := erase + "1 ordinary since 14:02" + erase + "2 ordinary since 14:02" + counts +
-		erase + "14:02  warning    connection lost, reconnecting, error it  [2J broke\n" + counts + "\n"
+		erase + "14:02  warning    connection lost, reconnecting, error it [2J broke\n" + counts + "\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}

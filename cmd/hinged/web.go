@@ -94,7 +94,6 @@ func (w *web) open(ctx context.Context, d *daemon.Daemon) error {
 	return nil
 }
 
-// close ends what open began.
 func (w *web) close() error {
 	if w == nil || w.server == nil {
 		return nil
@@ -102,7 +101,6 @@ func (w *web) close() error {
 	return errors.Join(w.server.Stop(), w.server.Close())
 }
 
-// options turns the configuration into what the dashboard needs to know.
 func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options, error) {
 	c := w.config.Load()
 	s := c.Dashboard
@@ -117,11 +115,10 @@ func (w *web) options(ctx context.Context, d *daemon.Daemon) (dashboard.Options,
 		Several: len(c.Accounts) > 1 || c.Kafka != nil,
 		Zone:    w.zone, Owner: w.owner,
 		API:     control.NewAPI(control.APIOptions{Host: d, Log: w.log, MayUse: dashboard.MayUse, Accounts: dashboard.AccountsOf}),
-		Metrics: w.counts.Handler(), Healthz: w.counts.Healthz(), Readyz: w.counts.Readyz(), Refuse: control.Refuse,
+		Metrics: w.counts.Handler(), Healthz: w.counts.Healthz(), Readyz: w.counts.Readyz(),
 	}, err
 }
 
-// dashboardUsers reads the hashes and tokens of those who may sign in.
 func dashboardUsers(ctx context.Context, s *config.Dashboard) ([]dashboard.User, error) {
 	var out []dashboard.User
 	for i := range s.Users {
@@ -139,40 +136,21 @@ func dashboardUsers(ctx context.Context, s *config.Dashboard) ([]dashboard.User,
 	return out, nil
 }
 
-// zone is where the days of an account begin.
 func (w *web) zone(account string) *time.Location {
-	c := w.config.Load()
-	j := &config.Judging{}
-	if a := accountOf(c, account); a != nil {
-		j = &a.Judging
-	} else if c.Kafka != nil {
-		j = &c.Kafka.Judging
-	}
-	zone, err := j.Location()
+	zone, err := judgingOf(w.config.Load(), account).Location()
 	if err != nil {
-		return time.UTC // not one of the configuration any more
+		return time.UTC
 	}
 	return zone
 }
 
-// owner is the addresses that the owner of an account writes from.
-func (w *web) owner(account string) []string {
+func (w *web) owner(account string) string {
 	c := w.config.Load()
-	if a := accountOf(c, account); a != nil {
-		return a.Owner
+	var all []string
+	if a, err := configured(c, account); err == nil {
+		all = a.Owner
+	} else if key, ok := strings.CutPrefix(account, kafka.AccountPrefix); ok && c.Kafka != nil {
+		all = c.Kafka.OwnerOf(key)
 	}
-	if key, ok := strings.CutPrefix(account, kafka.AccountPrefix); ok && c.Kafka != nil {
-		return c.Kafka.OwnerOf(key)
-	}
-	return nil
-}
-
-// accountOf returns an account of the configuration, nil: there is none of that name.
-func accountOf(c *config.Config, name string) *config.Account {
-	for i := range c.Accounts {
-		if c.Accounts[i].Name == name {
-			return &c.Accounts[i]
-		}
-	}
-	return nil
+	return append(all, "")[0]
 }

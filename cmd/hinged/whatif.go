@@ -58,7 +58,6 @@ func replayWith(ctx context.Context, at *control.At, account string, s whatif.Se
 	return r, nil
 }
 
-// day is how a date is printed.
 const day = "2006-01-02"
 
 func printWhatIf(w io.Writer, r *whatif.Run, differing int) error {
@@ -84,7 +83,6 @@ func printWhatIf(w io.Writer, r *whatif.Run, differing int) error {
 	return nil
 }
 
-// printFigures prints the table.
 func printFigures(w io.Writer, r *whatif.Run) {
 	a, b := &r.Today, &r.Other
 	row := func(name, format string, today, other any) {
@@ -108,7 +106,6 @@ func printFigures(w io.Writer, r *whatif.Run) {
 	row("  hinge loss", "%.1f", a.HingeLoss, b.HingeLoss)
 }
 
-// printDiffering lists the newest messages that differ.
 func printDiffering(w io.Writer, r *whatif.Run, most int) {
 	list := r.Differences[:min(most, len(r.Differences))]
 	if len(list) == 0 {

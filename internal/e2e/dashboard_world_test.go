@@ -195,7 +195,7 @@ func (h *household) listen() {
 			{Name: "nora", PasswordHash: hash, Accounts: []string{nora, novice, fresh, cutOff, paused}, Operator: true},
 			{Name: "guest", PasswordHash: hash, Accounts: []string{fresh}},
 		},
-		Owner: func(account string) []string { return []string{address(account)} },
+		Owner: func(account string) string { return address(account) },
 	})
 	if err != nil {
 		h.t.Fatal(err)

@@ -96,8 +96,8 @@ func sameScores(o *resident) map[string]float64 {
 		messages++
 		s.until("the message", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
 		ex := ask(s, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: m.MessageID}})
-		if ex.Outcome != c.Outcome || ex.Threshold != c.Threshold {
-			o.Errorf("message %d is %s over %v; classify said %s over %v", i, ex.Outcome, ex.Threshold, c.Outcome, c.Threshold)
+		if ex.Outcome != c.Outcome || ex.ThresholdThen != c.Threshold {
+			o.Errorf("message %d is %s over %v; classify said %s over %v", i, ex.Outcome, ex.ThresholdThen, c.Outcome, c.Threshold)
 		}
 		dryScores[ex.Message] = c.Score
 		if i%3 == 0 { // the weights move

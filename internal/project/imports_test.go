@@ -61,10 +61,10 @@ var layers = []struct {
 	{"internal/face/notify", []string{"internal/host/atomicfile", "internal/face/desk"}},
 	{"internal/face/letter", []string{"internal/face/desk", "internal/account/filter", "internal/account/ledger", "internal/account/words", "store"}},
 	{"internal/program/bootstrap", []string{"featurize", "ingest", "internal/program/daemon", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/run/pipeline", "internal/account/words", "store", "store/boltfile"}},
-	{"internal/program/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/face/control", "internal/face/desk", "internal/run/stream", "internal/host/zones", "store", "store/boltfile"}},
+	{"internal/program/setup", []string{"config", "ingest", "ingest/imap", "ingest/kafka", "internal/face/control", "internal/face/desk", "internal/host/atomicfile", "internal/run/stream", "internal/host/zones", "store", "store/boltfile"}},
 	{"internal/run/deadletters", []string{"ingest/kafka"}},
 	{"internal/run/replay", []string{"ingest/kafka", "internal/run/stream", "store", "store/boltfile"}},
-	{"internal/face/dashboard", []string{"internal/host/atomicfile", "internal/face/dashboard/...", "internal/face/desk", "internal/measure/whatif", "internal/account/words", "model"}},
+	{"internal/face/dashboard", []string{"internal/host/atomicfile", "internal/face/control", "internal/face/dashboard/...", "internal/face/desk", "internal/measure/whatif", "internal/account/words", "model"}},
 	{"internal/face/dashboard/plot", nil},
 	{"internal/program/demo", []string{"internal/program/bootstrap", "internal/program/daemon", "internal/face/desk", "internal/account/filter", "internal/host/zones"}},
 	{"internal/host", nil},     // a floor: its doc.go alone

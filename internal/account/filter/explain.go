@@ -255,14 +255,6 @@ func (f *Explainer) corrections(x model.Vector, lesson float64, c Cut) []Correct
 	return out
 }
 
-// Effect returns what a label that the owner gives to a message now, whose vector is x, would add to
-// the score of any vector, before the limits take anything away. It holds until the filter changes.
-func (f *Explainer) Effect(k store.MessageKey, x model.Vector, label model.Label) func(model.Vector) float64 {
-	_, row, _ := f.learning.find(k)
-	_, effect := f.learning.learner.after(model.Lesson{Vector: x, Label: label, Weight: f.learning.boldness()}, float64(-row.Alpha*float64(row.Label)))
-	return effect
-}
-
 // strength orders parts as explanations list them: the strongest first, equals by
 // index.
 func strength(a, b Contribution) int {

@@ -47,7 +47,6 @@ func PriorWeights(a *config.Judging) (store.PackedVector, error) {
 	return p.Pack(), nil
 }
 
-// pinnedRules turns rules of the configuration into the filter's.
 func pinnedRules(rules []config.Rule) []filter.Rule {
 	var out []filter.Rule
 	for _, r := range rules {

@@ -104,7 +104,6 @@ func Reflow(text string, columns int) string {
 	return Wrap(b.String(), columns)
 }
 
-// wrapLine breaks one line.
 func wrapLine(b *strings.Builder, line string, columns int) {
 	indent := strings.Repeat(" ", hanging(line, columns))
 	at := 0 // the column

@@ -141,7 +141,6 @@ func (a *api) trusting(_ http.ResponseWriter, r *http.Request, route route) (any
 	return out, err
 }
 
-// method is that of the public route.
 func (r route) method() string {
 	if r.public().Reads {
 		return http.MethodGet
@@ -260,7 +259,6 @@ func (a *api) body(w http.ResponseWriter, r *http.Request, route route, ask *ask
 	return nil, err
 }
 
-// readAll reads a body of an expected size at once.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(size, 1<<20)) + bytes.MinRead)
@@ -268,7 +266,6 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// runs reports whether the caller runs the daemon.
 func (a *api) runs(r *http.Request) bool { return a.o.MayUse == nil || a.o.MayUse(r, "") }
 
 // account returns the account that a request is about: the one it names or the only one

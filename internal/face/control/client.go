@@ -88,7 +88,6 @@ func AskFor(ctx context.Context, at *At, o *desk.Offer, account string, q any) (
 	return out.Elem().Interface(), err
 }
 
-// ask asks the daemon. q points to the request, out to where the answer goes.
 func (at *At) ask(ctx context.Context, name, account string, q, out any) (err error) {
 	var body []byte
 	if raw, ok := q.(desk.Raw); ok {
@@ -216,7 +215,6 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// remoteError is an error reported by the daemon.
 type remoteError struct {
 	words string
 	is    error

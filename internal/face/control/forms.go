@@ -28,13 +28,11 @@ type forms struct {
 	of map[string]*form // by the name of the route
 }
 
-// form is the request of one route.
 type form struct {
 	body       *jsonschema.Schema   // of a JSON body; nil: it is no JSON
 	parameters map[string]parameter // of the query
 }
 
-// parameter is one of the query's parameters.
 type parameter struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
@@ -63,7 +61,6 @@ const (
 	documentURL      = "file:///openapi.json"
 )
 
-// readForms reads an OpenAPI document.
 func readForms(text []byte) (*forms, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -93,7 +90,6 @@ func readForms(text []byte) (*forms, error) {
 	return out, nil
 }
 
-// form compiles what the operation at that place of the document asks for.
 func (o *operation) form(c *jsonschema.Compiler, at string) (f *form, err error) {
 	f = &form{parameters: map[string]parameter{}}
 	for i, p := range o.Parameters {
@@ -123,14 +119,12 @@ func (p *parameter) compile(c *jsonschema.Compiler, at string) (err error) {
 	return err
 }
 
-// asked is what a request asks for.
 type asked struct {
 	account string
 	query   map[string]any // the other parameters of the query
 	body    []byte
 }
 
-// read reads the query of a request.
 func (fs *forms) read(r *http.Request, to route) (*asked, error) {
 	f := fs.of[to.name]
 	if f == nil {

@@ -21,7 +21,6 @@ type Problem struct {
 	Kind   string `json:"kind,omitempty"` // what kind of error it is, for programs; absent if it has no name
 }
 
-// problemType is the media type of a Problem.
 const problemType = "application/problem+json"
 
 // retryAfter is the seconds after which to ask again after a 503.
@@ -44,7 +43,6 @@ func Refuse(w http.ResponseWriter, status int, kind, text string) {
 	_, _ = w.Write(append(body, '\n')) // the client has gone if this fails
 }
 
-// refusal is an error with its answer.
 type refusal struct {
 	status     int
 	kind, text string
@@ -52,7 +50,6 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.text }
 
-// tooLarge refuses a body.
 func tooLarge(limit int64) error {
 	return &refusal{http.StatusRequestEntityTooLarge, "size", fmt.Sprintf("the body is larger than %d bytes", limit)}
 }

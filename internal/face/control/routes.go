@@ -90,5 +90,4 @@ func read(r *http.Request, q any) (err error) {
 	return err
 }
 
-// named is the account that a request names.
 func named(r *http.Request) string { return r.URL.Query().Get("account") }

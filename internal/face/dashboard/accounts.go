@@ -30,7 +30,6 @@ const (
 	fewMarks = 10
 )
 
-// accountRow is one account of the list.
 type accountRow struct {
 	Name, Href string
 	State      string // what it is at, in a few words
@@ -45,13 +44,12 @@ type accountRow struct {
 	Ceiling    int64 // -1: none
 }
 
-// accountsData is what the first page shows.
 type accountsData struct {
 	Headline string
 	Rows     []accountRow
 	Look     []accountRow // those that need a look
 	Sum      desk.TrendCounts
-	All      string // "All five", of those listed
+	All      string // "All 5", of those listed
 	Days     int
 	Foreign  bool     // the viewer sees accounts of others
 	Stream   bool     // there may be more than are listed
@@ -83,7 +81,6 @@ func (s *Server) accounts(w http.ResponseWriter, r *http.Request, p *page) error
 	from, _ := strconv.Atoi(q.Get("from"))
 	from = min(max(from, 0), max(len(seen)-1, 0)/accountsEach*accountsEach)
 	d := accountsData{Days: overviewDays, Stream: stream, Kafka: kafka, Search: search}
-	d.Headline = fmt.Sprintf("%s.", title(inWords(len(seen), "account", "accounts")))
 	to := min(len(seen), from+accountsEach)
 	if from > 0 {
 		d.Earlier = pageOf(search, from-accountsEach)
@@ -92,7 +89,7 @@ func (s *Server) accounts(w http.ResponseWriter, r *http.Request, p *page) error
 		d.Later = pageOf(search, to)
 	}
 	if len(seen) > 0 {
-		p.zone = s.zone(seen[0].Account)
+		p.zone = s.opts.Zone(seen[0].Account)
 	}
 	if d.Rows, err = s.accountRows(ctx, p, seen[from:to]); err != nil {
 		return err
@@ -110,11 +107,12 @@ func (s *Server) accounts(w http.ResponseWriter, r *http.Request, p *page) error
 	slices.SortStableFunc(d.Rows, func(a, b accountRow) int {
 		return cmp.Compare(min(len(b.Look), 1), min(len(a.Look), 1))
 	})
-	d.Headline += " " + needLook(len(d.Look), len(d.Rows) < len(seen))
-	d.All = "All " + inWords(len(d.Rows), "", "")
+	all, on := "All ", ""
 	if len(d.Rows) < len(seen) {
-		d.All = "These " + inWords(len(d.Rows), "", "")
+		all, on = "These ", " on this page"
 	}
+	d.All = all + count(len(d.Rows))
+	d.Headline = fmt.Sprintf("%s. %s%s.", plural(len(seen), "account", "accounts"), plural(len(d.Look), "needs a look", "need a look"), on)
 	p.Title = "Accounts"
 	return s.render(w, r, p, "accounts", d)
 }
@@ -200,7 +198,6 @@ func urgency(a *desk.AccountStatus) int {
 	return 0
 }
 
-// stateOf says in a few words what an account is at, and whether that is a fault.
 func stateOf(p *page, a *desk.AccountStatus, t *desk.Trend) (state string, fault bool) {
 	switch {
 	case a.InSnapshot:
@@ -247,38 +244,6 @@ func lookAt(a *desk.AccountStatus, row *accountRow) string {
 	return ""
 }
 
-// needLook says how many accounts need a look. some: of those on this page.
-func needLook(n int, some bool) string {
-	on := ""
-	if some {
-		on = " on this page"
-	}
-	switch n {
-	case 0:
-		return "None" + on + " needs a look."
-	case 1:
-		return "One" + on + " needs a look."
-	}
-	return title(inWords(n, "", "")) + on + " need a look."
-}
-
-// inWords writes a small number in words, with its noun.
-func inWords(n int, one, more string) string {
-	small := [...]string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
-	text := count(n)
-	if n < len(small) {
-		text = small[n]
-	}
-	noun := more
-	if n == 1 {
-		noun = one
-	}
-	return strings.TrimSpace(text + " " + noun)
-}
-
-// capital begins a sentence.
-
-// pageOf is the address of the accounts from one on.
 func pageOf(search string, from int) string {
 	q := url.Values{"from": {strconv.Itoa(from)}}
 	if search != "" {

@@ -42,13 +42,13 @@ func TestTheFirstPageListsTheAccountsOfItsViewer(t *testing.T) {
 	}
 	b := browse(t, s)
 	b.signIn("op", "correct horse", "/")
-	if page := b.get("/").body; !strings.Contains(page, "Four accounts. One needs a look.") || !strings.Contains(page, "the mail server can’t be reached. Nothing is lost.") || !strings.Contains(page, "not at hand") {
+	if page := b.get("/").body; !strings.Contains(page, "4 accounts. 1 needs a look.") || !strings.Contains(page, "the mail server can’t be reached. Nothing is lost.") || !strings.Contains(page, "not at hand") {
 		t.Errorf("the page is\n%s", page)
 	}
 	if got := listed(b.get("/?q=+DO+").body); !slices.Equal(got, []string{"dora"}) {
 		t.Errorf("searching finds %v", got)
 	}
-	if page := b.get("/?q=nobody").body; !strings.Contains(page, "No accounts. None needs a look.") {
+	if page := b.get("/?q=nobody").body; !strings.Contains(page, "0 accounts. 0 need a look.") {
 		t.Errorf("searching for nobody:\n%s", page)
 	}
 	if got := b.get("/?account=kafka:a/b%40c"); got.to() != "/a/kafka:a%2Fb@c/" {

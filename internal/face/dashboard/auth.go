@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/alexedwards/argon2id"
+
+	"github.com/hinged/hinged/internal/face/control"
 )
 
 const (
@@ -74,7 +76,6 @@ func CheckUsers(users []User) error {
 	return nil
 }
 
-// check says what is wrong with a user.
 func (u *User) check() error {
 	if u.Name == "" {
 		return errors.New("it has no name")
@@ -132,7 +133,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 				address := s.client(r)
 				if _, wait := s.guard.narrow.take("token "+address, s.now()); wait > 0 {
 					w.Header().Set("Retry-After", retryIn(wait))
-					s.refuse(w, http.StatusTooManyRequests, "", "too many wrong tokens from this address")
+					control.Refuse(w, http.StatusTooManyRequests, "", "too many wrong tokens from this address")
 					return
 				}
 				s.log.Warn("a request with an unknown token", "client", address)
@@ -147,7 +148,6 @@ func (s *Server) identify(next http.Handler) http.Handler {
 	})
 }
 
-// bearer returns the token that a request carries.
 func bearer(r *http.Request) (token string, ok bool) {
 	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
@@ -176,29 +176,20 @@ func (s *Server) serveMachine(w http.ResponseWriter, r *http.Request, h http.Han
 		}
 		h.ServeHTTP(w, r)
 	case v.known():
-		s.refuse(w, http.StatusForbidden, "forbidden", v.name()+" may not read this: it is for operators")
+		control.Refuse(w, http.StatusForbidden, "forbidden", v.name()+" may not read this: it is for operators")
 	default:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="hinged"`)
 		words := "send a user's token, as in Authorization: Bearer …"
 		if len(s.users) == 0 {
 			words += " (a [[dashboard.user]] with a token makes one: docs/api.md)"
 		}
-		s.refuse(w, http.StatusUnauthorized, "unauthorized", words)
+		control.Refuse(w, http.StatusUnauthorized, "unauthorized", words)
 	}
 }
 
 // machinePatience bounds answers of the API: a copy of the store may take its time.
 const machinePatience = 10 * time.Minute
 
-func (s *Server) refuse(w http.ResponseWriter, code int, kind, words string) {
-	if s.opts.Refuse != nil {
-		s.opts.Refuse(w, code, kind, words)
-		return
-	}
-	http.Error(w, words, code)
-}
-
-// retryIn is what the header field Retry-After says.
 func retryIn(wait time.Duration) string { return strconv.Itoa(int(wait.Seconds()) + 1) }
 
 // errBusy: too many sign in at once.

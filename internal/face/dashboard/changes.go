@@ -21,7 +21,6 @@ import (
 // for. Marks that it has not taken off by then are taken off later.
 const pagePatience = 5 * time.Second
 
-// undoData is what is shown before marks are undone.
 type undoData struct {
 	Title   string
 	Marks   int
@@ -35,7 +34,6 @@ type undoData struct {
 	Subject string
 }
 
-// folderMarks is how many marks are in a folder.
 type folderMarks struct {
 	Name  string
 	Marks int
@@ -69,7 +67,6 @@ func undoRequest(form url.Values) (q desk.UndoMarksRequest, err error) {
 	return q, nil
 }
 
-// undo is the page that says what would be undone.
 func (s *Server) undo(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active = "Undo marks", "ledger"
 	form := r.URL.Query()
@@ -134,7 +131,6 @@ func undoTitle(p *page, n int, q desk.UndoMarksRequest) string {
 	return fmt.Sprintf("Undo all %s that stand?", plural(n, "mark", "marks"))
 }
 
-// undoNow takes marks back.
 func (s *Server) undoNow(w http.ResponseWriter, r *http.Request, p *page) error {
 	q, err := undoRequest(r.PostForm)
 	if err != nil {
@@ -151,8 +147,6 @@ func (s *Server) undoNow(w http.ResponseWriter, r *http.Request, p *page) error 
 // sentences are words of the desk as the pages have them.
 func sentences(words []string) string { return title(strings.Join(words, ". ")) + "." }
 
-// feedback is the answer to a message: important or ordinary. It is what `hinged learn`
-// does, and counts at once.
 func (s *Server) feedback(w http.ResponseWriter, r *http.Request, p *page) error {
 	key := r.PathValue("key")
 	n, err := s.label(r, p, key, r.PostFormValue("say"))
@@ -163,7 +157,6 @@ func (s *Server) feedback(w http.ResponseWriter, r *http.Request, p *page) error
 	return back(w, r, r.PostFormValue("back"), p.URL("messages", key))
 }
 
-// label gives a message a label and says what came of it.
 func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, error) {
 	n := noticed{Message: key}
 	if !isKey(key) || label != "important" && label != "ordinary" {
@@ -183,8 +176,6 @@ func (s *Server) label(r *http.Request, p *page, key, label string) (noticed, er
 	return n, nil
 }
 
-// lessonWords says what a label did: to the score and, as that is not the same, to the
-// mark.
 func lessonWords(l desk.Lesson, label string) string {
 	mark := ""
 	if l.MarkChanged {
@@ -201,7 +192,6 @@ func lessonWords(l desk.Lesson, label string) string {
 	return "Not learnt: " + l.Why + "."
 }
 
-// isKey reports whether s is the key of a message, in hexadecimal.
 func isKey(s string) bool {
 	if len(s) != 32 {
 		return false
@@ -214,8 +204,6 @@ func isKey(s string) bool {
 	return true
 }
 
-// pause switches the account off, and resume on again: what `hinged pause` and
-// `hinged resume` do.
 func (s *Server) pause(w http.ResponseWriter, r *http.Request, p *page) error {
 	return s.turn(w, r, p, desk.Pause, "Paused. hinged is not connected, marks nothing and learns nothing until you resume it.", "It was paused already.")
 }

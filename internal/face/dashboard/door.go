@@ -25,7 +25,6 @@ type door struct {
 	strangers []*caller // the oldest first
 }
 
-// caller is a connection.
 type caller struct {
 	net.Conn
 	door *door
@@ -82,7 +81,6 @@ func (c *caller) pass() {
 	}
 }
 
-// callerKey is where the context of a request has its connection.
 type callerKey struct{}
 
 // withCaller is http.Server.ConnContext.

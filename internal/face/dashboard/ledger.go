@@ -15,7 +15,6 @@ import (
 
 const ledgerRowsMost = 50
 
-// ledgerData is what the page of the ledger shows.
 type ledgerData struct {
 	Title   string
 	Tabs    []tab
@@ -27,21 +26,17 @@ type ledgerData struct {
 	Problem string        // why there are no subjects
 }
 
-// markRow is one entry of the ledger.
 type markRow struct {
-	Number           uint64
-	At               *time.Time
-	NewDay           bool // it is the first of its day
-	Key              string
-	Subject, From    string
-	Why              string
-	Mark             string // the keyword, or where the copy is
-	Score, Threshold float64
-	State            string // in words
-	Warn             bool   // the owner took it off
-	Undo             bool   // it can be taken back
-	Ours             bool
-	Plain            bool // it is about a letter, which has no score
+	desk.LedgerEntry
+	At            *time.Time
+	NewDay        bool // it is the first of its day
+	Subject, From string
+	Why           string
+	Mark          string // the keyword, or where the copy is
+	State         string // in words
+	Warn          bool   // the owner took it off
+	Undo          bool   // it can be taken back
+	Plain         bool   // it is about a letter, which has no score
 }
 
 // sinceChoice is a span of time whose marks may be undone together.
@@ -65,7 +60,6 @@ var ledgerStates = []struct {
 	{"digest", "Letters", digestStates},
 }
 
-// ledger is the page of all marks.
 func (s *Server) ledger(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active, p.Live = "Ledger", "ledger", true
 	all, err := desk.GetLedger.Do(r.Context(), s.opts.Host, p.Account, desk.LedgerRequest{})
@@ -130,7 +124,6 @@ func entriesIn(entries []desk.LedgerEntry, states []string) []desk.LedgerEntry {
 	return out
 }
 
-// ledgerTitle sums the ledger up in a sentence.
 func ledgerTitle(entries []desk.LedgerEntry) string {
 	n := map[string]int{}
 	all := 0
@@ -166,7 +159,6 @@ func plainly(n int, one, more string) string {
 	return more
 }
 
-// markRows turns entries into rows.
 func (s *Server) markRows(ctx context.Context, p *page, entries []desk.LedgerEntry) (rows []markRow, problem string, err error) {
 	var keys []string
 	for _, e := range entries {
@@ -183,8 +175,7 @@ func (s *Server) markRows(ctx context.Context, p *page, entries []desk.LedgerEnt
 	for _, e := range entries {
 		m := about[e.Message]
 		row := markRow{
-			Number: e.Number, Key: e.Message, Ours: e.Ours, Score: e.Score, Threshold: e.Threshold,
-			Subject: subjectOf(known, e.Message, m.Subject), From: fromOf(known, e.Message, m.From), Why: why(m.Rule, "important", m.For, m.Against),
+			LedgerEntry: e, Subject: subjectOf(known, e.Message, m.Subject), From: fromOf(known, e.Message, m.From), Why: why(m.Rule, "important", m.For, m.Against),
 			Mark: e.Keyword, State: stateWords(e.State), Warn: e.State == "refused", Undo: e.State == "confirmed" && !e.Prior, At: e.Intended,
 		}
 		if e.Copy != "" {
@@ -232,8 +223,6 @@ func (s *Server) sinceChoices(p *page, entries []desk.LedgerEntry) []sinceChoice
 	return choices
 }
 
-// stateWords says in plain words what became of a mark, from the name of its state in the
-// ledger.
 func stateWords(state string) string {
 	switch state {
 	case "intended":
@@ -263,7 +252,6 @@ func stateWords(state string) string {
 // digestStates are those of an entry about a letter, which is no mark.
 var digestStates = []string{"sending", "sent", "unsent"}
 
-// markWords says what became of one entry of the ledger.
 func markWords(e *desk.LedgerEntry) string {
 	switch {
 	case !e.Ours:

@@ -35,7 +35,6 @@ func newLimits(burst int, every time.Duration) *limits {
 	return &limits{burst: burst, every: every, by: map[string]*rate.Limiter{}}
 }
 
-// left returns how many tries somebody has.
 func (l *limits) left(who string, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +116,6 @@ func (g *guard) try(bounds []bound) (back func(), wait time.Duration) {
 	return back, 0
 }
 
-// left is how many tries there are.
 func (g *guard) left(bounds []bound) int {
 	least := wideTries
 	for _, b := range bounds {

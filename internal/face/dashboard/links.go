@@ -42,7 +42,6 @@ type keptLink struct {
 	used  bool
 }
 
-// linkState is what a link is good for.
 type linkState int
 
 const (
@@ -148,7 +147,6 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, secret string) {
 	}
 }
 
-// linkProblems say why a link does not sign in.
 var linkProblems = map[linkState]string{
 	linkUnknown: "hinged doesn’t know this link: perhaps it was cut short, or hinged was restarted.",
 	linkOld:     "This link is too old.",

@@ -43,7 +43,6 @@ type hub struct {
 	watchers []*watcher
 }
 
-// watcher is one browser that watches.
 type watcher struct {
 	viewer  viewer
 	account string
@@ -223,7 +222,6 @@ func connectionOf(p *page) string {
 	return fmt.Sprint(a.Connected, a.Paused, a.ConsentNeeded, a.Problem, a.Warnings, p.Asking)
 }
 
-// countsOf is how much came and was learnt.
 func countsOf(p *page) [3]uint64 {
 	return [3]uint64{p.Status.Messages, p.Status.Important, p.Status.Ordinary}
 }

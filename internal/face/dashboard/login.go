@@ -19,12 +19,10 @@ import (
 // shorter.
 const maxName = 256
 
-// loginView is what the page to sign in shows.
 type loginView struct {
 	Host, Name, Next  string
 	Problem           string
 	Expired, Unsaved  bool // the session has ended; what was to be changed was not
-	Busy              bool // it may be tried again: nothing was wrong
 	ByLink            bool // no user has a password
 	Session, Patience string
 	Command, LinkLife string // what prints a link, and for how long that is good
@@ -59,7 +57,6 @@ func (s *Server) toLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// login shows the page to sign in.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	next := r.URL.Query().Get("next")
 	if viewerOf(r).session != "" {
@@ -86,7 +83,6 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request, code int, vie
 	}
 }
 
-// signIn checks a password and begins a session.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	name := strings.TrimSpace(r.PostFormValue("name"))
@@ -212,7 +208,6 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request, p *page) error 
 	return back(w, r, "/login", "/login")
 }
 
-// span says a duration in words: in hours, minutes or seconds.
 func span(d time.Duration) string {
 	n, unit := d.Seconds(), "second"
 	switch {

@@ -18,7 +18,6 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
-// messageData is what the page of one message shows.
 type messageData struct {
 	Key, Subject, From, Mailbox string
 
@@ -36,45 +35,38 @@ type messageData struct {
 	Marked  string // what became of its mark, in a sentence
 	NoWords string // why there is no explanation
 
-	Ex           *desk.Explanation
-	Wide, Narrow template.HTML // the line of the score
-	Steps        []step
-	Total        template.HTML // the row of the sum
-	Starred      bool
-	Flips        []flip
-	Record       []fact
-	Pulls        []pullRow
-	Rest         []pullRow // what is not told lesson by lesson
-	Others       []other
-	Problem      string
+	Ex      *desk.Explanation
+	Steps   []step
+	Total   template.HTML // the row of the sum
+	Starred bool
+	Flips   []flip
+	Record  []fact
+	Pulls   []pullRow
+	Rest    []pullRow // what is not told lesson by lesson
+	Others  []other
+	Problem string
 }
 
-// fact is one line of what is on record.
 type fact struct {
 	Name, Text string
 	Code       bool
 	At         *time.Time // instead of Text
 }
 
-// flip is something that would have changed the decision.
 type flip struct {
 	Score   string
 	Outcome string
 	Text    string
 }
 
-// pullRow is a lesson that the score comes from.
 type pullRow struct {
-	Key, Subject, From, Did string
-	At                      *time.Time
-	Pull                    float64
-	Bar                     template.HTML
+	desk.LessonPull
+	Subject, From, Did string
+	Bar                template.HTML
 }
 
-// other is another copy of the message.
 type other struct{ Key, Text string }
 
-// message is the page of one message.
 func (s *Server) message(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active, p.Live = "Message", "messages", true
 	key := r.PathValue("key")
@@ -89,16 +81,11 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request, p *page) error 
 	return s.render(w, r, p, "message", d)
 }
 
-// messageOf gathers what is known of a message.
 func (s *Server) messageOf(ctx context.Context, p *page, key string) (*messageData, error) {
 	d := &messageData{Key: key}
 	ex, err := desk.Explain.Do(ctx, s.opts.Host, p.Account, desk.ExplainRequest{Message: desk.Message{Name: key}})
 	wordless := errors.Is(err, desk.ErrNoWords)
 	if err != nil && !wordless {
-		return nil, err
-	}
-	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Messages: []string{key}, Most: 1})
-	if err != nil {
 		return nil, err
 	}
 	ledger, err := desk.GetLedger.Do(ctx, s.opts.Host, p.Account, desk.LedgerRequest{Message: key})
@@ -112,18 +99,22 @@ func (s *Server) messageOf(ctx context.Context, p *page, key string) (*messageDa
 	known := s.headings(ctx, p, keys)
 	d.Problem = known.Problem
 	d.Subject, d.From = subjectOf(known, key, nil), fromOf(known, key, "")
-	if len(list.Messages) > 0 && list.Messages[0].Message == key {
-		d.summary(p, &list.Messages[0], known)
-	}
-	d.ledger(p, &ledger)
 	if wordless {
-		d.NoWords = ledger.Verdict
-		d.Changes = false
+		about, err := s.summaries(ctx, p, []string{key})
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := about[key]; ok {
+			d.summary(p, &m, known)
+		}
+		d.ledger(p, &ledger)
+		d.NoWords, d.Changes = ledger.Verdict, false
 		return d, nil
 	}
+	d.summary(p, &ex.MessageSummary, known)
+	d.ledger(p, &ledger)
 	d.Ex = &ex
 	d.decision(&ex)
-	d.line(&ex)
 	d.steps(&ex)
 	d.Flips = flips(&ex)
 	d.pulls(&ex, known)
@@ -190,10 +181,7 @@ func (d *messageData) ledger(p *page, l *desk.Ledger) {
 
 // decision says why it was decided as it was.
 func (d *messageData) decision(ex *desk.Explanation) {
-	if d.Outcome == "" {
-		d.Outcome = ex.Outcome
-	}
-	d.Odds = title(ex.Mattered)
+	d.Odds = title(words.InTen(ex.Probability))
 	speaksFor, against := curly(strings.Join(ex.For, "; ")), curly(strings.Join(ex.Against, "; "))
 	switch {
 	case ex.Rule != "":
@@ -255,31 +243,6 @@ func curly(s string) string {
 	return b.String()
 }
 
-// line draws the score beside what it would be.
-func (d *messageData) line(ex *desk.Explanation) {
-	scores := []float64{ex.Score, ex.Now}
-	for _, c := range ex.Corrections {
-		scores = append(scores, c.Score)
-	}
-	finding := "Score " + plot.Signed(ex.Score) + ", threshold " + plot.Signed(ex.Now) + "."
-	l := plot.Line{
-		Scale: plot.Scale{Threshold: ex.Now, UnsureFrom: ex.UnsureFrom, Range: plot.RangeOf(scores...)},
-		Now:   plot.LinePoint{Score: ex.Score, Label: "now"},
-	}
-	narrow := l
-	for _, c := range ex.Corrections {
-		if c.Label == d.Said {
-			continue
-		}
-		finding += " Called " + c.Label + " by you it would be " + plot.Signed(c.Score) + "."
-		l.Would = append(l.Would, plot.LinePoint{Score: c.Score, Label: "if you call it " + c.Label})
-		narrow.Would = append(narrow.Would, plot.LinePoint{Score: c.Score, Label: "if " + c.Label})
-	}
-	l.Finding, narrow.Finding, l.Wide = finding, finding, true
-	d.Wide, d.Narrow = l.Draw(), narrow.Draw()
-}
-
-// pulls lists the lessons that the score comes from.
 func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 	if len(ex.Lessons) == 0 {
 		return
@@ -289,7 +252,7 @@ func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 		most = max(most, abs(l.Pull))
 	}
 	for _, l := range ex.Lessons {
-		row := pullRow{Key: l.Message, Subject: subjectOf(known, l.Message, l.Subject), From: fromOf(known, l.Message, l.From), At: l.At, Pull: l.Pull, Bar: plot.Pull(l.Pull, most)}
+		row := pullRow{LessonPull: l, Subject: subjectOf(known, l.Message, l.Subject), From: fromOf(known, l.Message, l.From), Bar: plot.Pull(l.Pull, most)}
 		if l.Source != "" {
 			row.Did = words.Deed(l.Label, l.Source)
 		} else {
@@ -305,7 +268,7 @@ func (d *messageData) pulls(ex *desk.Explanation, known desk.Headings) {
 	for _, row := range d.Pulls {
 		left -= thousandth(row.Pull)
 	}
-	d.Rest = append(d.Rest, pullRow{Subject: "all else that it has learnt", Pull: thousandth(left), Bar: plot.Pull(left, most)})
+	d.Rest = append(d.Rest, pullRow{LessonPull: desk.LessonPull{Pull: thousandth(left)}, Subject: "all else that it has learnt", Bar: plot.Pull(left, most)})
 }
 
 func abs(x float64) float64 { return max(x, -x) }

@@ -22,7 +22,6 @@ const (
 	searchMost = 300
 )
 
-// messagesData is what the page of messages shows.
 type messagesData struct {
 	Tabs   []tab
 	Show   string // which tab: important, unsure, ordinary, wrong; "": all
@@ -53,14 +52,12 @@ func scaleEnd(x float64) string {
 	return "+" + strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// tab is one of some lists, and how many it has.
 type tab struct {
 	Name, Href string
 	Count      int
 	Here       bool
 }
 
-// dayRows are the messages of one day.
 type dayRows struct {
 	Day   string // its heading
 	Date  string // as in 2026-03-12; "" where it is unknown
@@ -68,7 +65,6 @@ type dayRows struct {
 	Rows  []messageRow
 }
 
-// messages is the page of decided messages.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active = "Messages", "messages"
 	q := r.URL.Query()
@@ -97,17 +93,17 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 		d.Newest = messagesURL(p, show, search, 0)
 	}
 	known := s.headings(r.Context(), p, keysOf(list.Messages))
-	rows := s.changing(p, list, messageRows(list, known, scaleOf(list)), r.URL.RequestURI())
+	rows := changing(p, messageRows(list.Messages, known, scaleOf(list)), r.URL.RequestURI())
 	d.Scale = scaleOf(list)
 	if len(known.Headings) < len(rows) {
 		d.Problem = known.Problem
 	}
 	note := s.told(p, func(key string) bool {
-		return slices.ContainsFunc(rows, func(r messageRow) bool { return r.Key == key })
+		return slices.ContainsFunc(rows, func(r messageRow) bool { return r.Message == key })
 	})
 	for i := range rows {
-		if rows[i].Key == note.Message {
-			rows[i].Done, rows[i].Href, rows[i].Link = note.Text, note.Href, note.Link
+		if rows[i].Message == note.Message {
+			rows[i].Done = note.Text
 		}
 	}
 	d.Days = s.byDay(r.Context(), p, rows, show == "" && search == "")
@@ -115,7 +111,6 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, p *page) error
 	return s.render(w, r, p, "messages", d)
 }
 
-// messageTabs are the lists that messages can be seen in, with their counts.
 func messageTabs(p *page, list *desk.Messages, show, search string) (tabs []tab) {
 	for _, t := range []struct {
 		show, name string
@@ -129,7 +124,6 @@ func messageTabs(p *page, list *desk.Messages, show, search string) (tabs []tab)
 	return tabs
 }
 
-// messagesURL is where a part of the list is.
 func messagesURL(p *page, show, search string, below uint64) string {
 	q := url.Values{}
 	if show != "" {
@@ -155,14 +149,13 @@ func keysOf(list []desk.MessageSummary) []string {
 	return keys
 }
 
-// changing gives rows of a list the buttons that lead back to the page here, and what is
-// to be said of each.
-func (s *Server) changing(p *page, list desk.Messages, rows []messageRow, here string) []messageRow {
-	for i, m := range list.Messages {
+func changing(p *page, rows []messageRow, here string) []messageRow {
+	for i := range rows {
+		m := &rows[i].MessageSummary
 		rows[i].Changes = !m.NoScore && !p.Paused()
 		rows[i].Back = here + "#m-" + m.Message
 		if m.Wrong {
-			rows[i].Wrong, rows[i].SoFar = wrongWords(&m), m.Source == "provisional"
+			rows[i].Wrong, rows[i].SoFar = wrongWords(m), m.Source == "provisional"
 		} else if m.Outcome == "important" && m.Mark == "" {
 			rows[i].Done = unmarkedWords(m.Reason)
 		}
@@ -170,7 +163,6 @@ func (s *Server) changing(p *page, list desk.Messages, rows []messageRow, here s
 	return rows
 }
 
-// wrongWords says how a decision was wrong.
 func wrongWords(m *desk.MessageSummary) string {
 	was := "it was called " + m.Outcome
 	switch {
@@ -226,8 +218,6 @@ func (s *Server) byDay(ctx context.Context, p *page, rows []messageRow, counted 
 	return days
 }
 
-// dayCounts says how many messages were decided and marked on each of some days, which end
-// with that of a moment; nil: now.
 func (s *Server) dayCounts(ctx context.Context, p *page, days int, until *time.Time) (counts []dayRows, err error) {
 	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.Account, desk.TrendRequest{Days: days, Until: until})
 	for _, day := range trend.Days {
@@ -236,7 +226,6 @@ func (s *Server) dayCounts(ctx context.Context, p *page, days int, until *time.T
 	return counts, err
 }
 
-// none says why a list is empty.
 func none(d *messagesData, wrong int) string {
 	switch {
 	case len(d.Days) > 0:

@@ -12,8 +12,6 @@ import (
 type noticed struct {
 	Text    string
 	Message string // the key of the message that it is about; "": of none
-	// Href leads on from there, under the name Link; "": nowhere.
-	Href, Link string
 	// Problem says what was wrong with a form, for its page to show beside it. Then there is no
 	// Text.
 	Problem string
@@ -73,7 +71,7 @@ func (s *Server) told(p *page, hasRow func(key string) bool) noticed {
 		t.kept[key] = n
 	}
 	if n.Message == "" || hasRow == nil || !hasRow(n.Message) {
-		p.Notice, p.NoticeHref, p.NoticeLink = n.Text, n.Href, n.Link
+		p.Notice = n.Text
 	}
 	return n
 }

@@ -19,7 +19,6 @@ const (
 	latestRows   = 3
 )
 
-// overviewData is what the overview shows.
 type overviewData struct {
 	Verdict verdict
 	Next    next
@@ -48,7 +47,6 @@ type picture struct {
 	None  string // why there is no plot
 }
 
-// check is one thing that is asked for before hinged marks.
 type check struct {
 	Done  bool
 	Text  string
@@ -58,7 +56,6 @@ type check struct {
 	Note  string
 }
 
-// overview is the page of one account.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active, p.Live = "Overview of "+p.Account, "overview", true
 	d, err := s.overviewOf(r.Context(), p)
@@ -68,7 +65,6 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request, p *page) error
 	return s.render(w, r, p, "overview", d)
 }
 
-// overviewOf gathers it.
 func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err error) {
 	d = overviewData{Account: p.Status, Own: p.owns(p.Account), Days: overviewDays}
 	trend, err := desk.GetTrend.Do(ctx, s.opts.Host, p.Account, desk.TrendRequest{Days: overviewDays})
@@ -89,16 +85,14 @@ func (s *Server) overviewOf(ctx context.Context, p *page) (d overviewData, err e
 	if !d.Own {
 		return d, nil
 	}
-	if err := s.mailOf(ctx, p, &d); err != nil {
-		return d, err
-	}
 	if p.Status.InShadow && p.Asking > 0 {
-		d.Questions, err = s.askOf(ctx, p, false)
+		if d.Questions, err = s.askOf(ctx, p); err != nil {
+			return d, err
+		}
 	}
-	return d, err
+	return d, s.mailOf(ctx, p, &d)
 }
 
-// mailOf gathers what the overview shows its owner of the mail.
 func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 	list, err := desk.GetMessages.Do(ctx, s.opts.Host, p.Account, desk.MessagesRequest{Most: latestRows})
 	if err != nil {
@@ -115,13 +109,14 @@ func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 			return err
 		}
 	}
-	keys := append(keysOf(list.Messages), keysOf(would.Messages)...)
+	keys := slices.Concat(keysOf(list.Messages), keysOf(would.Messages), keysOf(d.Questions.list.Messages))
 	for _, l := range lessons.Lessons {
 		keys = append(keys, l.Message)
 	}
 	known := s.headings(ctx, p, keys)
+	d.Questions.show(known)
 	rows := func(list desk.Messages) []messageRow {
-		out := s.changing(p, list, messageRows(list, known, scaleOf(list)), p.URL())
+		out := changing(p, messageRows(list.Messages, known, scaleOf(list)), p.URL())
 		for i := range out {
 			out[i].Dated = true
 		}
@@ -135,12 +130,10 @@ func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 	return nil
 }
 
-// figures are the four numbers that the overview leads with.
 type figures struct {
-	Marked, Budget, Kept, Found, Mistakes figure
+	Marked, Kept, Found, Mistakes figure
 }
 
-// figure is one number, with what it is compared with.
 type figure struct {
 	Name  string
 	Value string
@@ -231,7 +224,6 @@ func share(n, of int) float64 {
 	return float64(n) / float64(of)
 }
 
-// checksOf is what is asked for before hinged marks.
 func checksOf(st *desk.AccountStatus) []check {
 	have, need := st.KnownImportant, st.NeedImportant
 	return []check{{Text: "Messages known to be important", Done: have >= need, Share: min(1, share(have, max(1, need))), Count: count(have) + " of " + count(need), Note: title(st.Marking) + "."}}

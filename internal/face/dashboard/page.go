@@ -25,12 +25,10 @@ type page struct {
 	Owner   string // the owner's first address
 	Asking  int    // questions that wait, at most three
 	Notice  string // what came of the last change, in words
-	// NoticeHref leads on from the notice, under the name NoticeLink.
-	NoticeHref, NoticeLink string
-	told                   bool   // the notice was looked for
-	Live                   bool   // the page listens for events
-	Since                  string // up to where it shows what was done
-	Several                bool   // the viewer may see other accounts, too
+	told    bool   // the notice was looked for
+	Live    bool   // the page listens for events
+	Since   string // up to where it shows what was done
+	Several bool   // the viewer may see other accounts, too
 }
 
 // What templates ask of a page.

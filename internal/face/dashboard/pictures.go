@@ -13,7 +13,6 @@ import (
 // Points of a curve that are drawn; more can't be told apart.
 const drawnPoints = 160
 
-// curvePicture compares mistakes with their ceiling.
 func curvePicture(p *page, t *desk.Trend) picture {
 	n := len(t.Mistakes)
 	if n < 2 {

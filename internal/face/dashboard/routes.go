@@ -143,9 +143,9 @@ func (s *Server) guarded(do func() error) (err error) {
 
 // know finds out what every page of an account shows of it.
 func (s *Server) know(r *http.Request, p *page) error {
-	p.zone = s.zone(p.Account)
-	if owner := s.owner(p.Account); len(owner) > 0 {
-		p.Owner = owner[0]
+	p.zone = s.opts.Zone(p.Account)
+	if s.opts.Owner != nil {
+		p.Owner = s.opts.Owner(p.Account)
 	}
 	p.Several = p.operator() && s.opts.Several || p.user != nil && len(p.user.Accounts) > 1
 	p.Since = s.hub.position(p.Account)
@@ -162,16 +162,14 @@ func (s *Server) look(ctx context.Context, p *page) error {
 		return err
 	}
 	p.Status = &a
-	if !strings.HasSuffix(p.path, "/ask") { // which asks for more
-		p.Asking = s.asking(ctx, p)
+	if p.owns(p.Account) {
+		p.Asking = max(0, min(a.Questions-len(s.later.of(p)), desk.MostInvited))
 	}
 	return nil
 }
 
-// pathOf is where the pages of an account are.
 func pathOf(account string) string { return "/a/" + url.PathEscape(account) + "/" }
 
-// nowhere answers for paths that there are not.
 func (s *Server) nowhere(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, func(http.ResponseWriter, *http.Request, *page) error { return errNotFound }, (*page).mayLook)
 }
@@ -199,13 +197,11 @@ func local(to, fallback string) string {
 	return u.String()
 }
 
-// fault is what the page of an error shows.
 type fault struct {
 	Title, What, Do string
 	Link, LinkText  string
 }
 
-// fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, p *page, err error) {
 	if errors.Is(err, context.Canceled) || r.Context().Err() != nil {
 		return // nobody reads it

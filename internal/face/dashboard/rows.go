@@ -5,8 +5,6 @@ package dashboard
 import (
 	"context"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/dashboard/plot"
@@ -15,37 +13,26 @@ import (
 
 // messageRow is one message of a list, as templates need it.
 type messageRow struct {
-	Key     string
-	Arrived *time.Time
-	From    string
+	desk.MessageSummary
+	From    string // by name where that is known
 	Subject string
-	Outcome string // at arrival
-	Score   float64
 	Scale   plot.Scale
 	Why     string // the strongest reasons, in words
 	Said    string // the owner's label, if they gave one: important or ordinary
 	Wrong   string // how its decision was wrong; "" if it was not, as far as is known
 	SoFar   bool   // that is not final
 	Done    string // what came of it, in a sentence; "" if there is nothing to say
-	Href    string // where that leads on, under the name Link
-	Link    string
 	Dated   bool   // no heading says its day
-	Marked  bool   // a mark is on it, which can be undone in its line
 	Odds    string // how many such messages mattered, in words; "" if that is not known
 	Changes bool   // with the buttons
 	Back    string // where the buttons lead back to
 }
 
-// lessonRow is one lesson of a list.
 type lessonRow struct {
-	At          *time.Time
-	Did, After  string // what the owner did, before and after the name of the message
-	Key         string
-	Subject     string
-	From        string
-	Label       string
-	Judged      string // the decision at arrival, in words
-	Before, Now float64
+	desk.LessonSummary
+	Did, Tail     string // what the owner did, before and after the name of the message
+	Subject, From string
+	Judged        string // the decision at arrival, in words
 }
 
 // headings reads subjects and senders' names of messages. Where that fails, a page does
@@ -79,46 +66,29 @@ func (s *Server) summaries(ctx context.Context, p *page, keys []string) (map[str
 // else that it isn't at hand.
 func subjectOf(h desk.Headings, key string, kept []string) string {
 	if of, ok := h.Headings[key]; ok {
-		if subject := tidy(of.Subject); subject != "" {
+		if subject := desk.OneLine(of.Subject, longest); subject != "" {
 			return subject
 		}
 		return "(no subject)"
 	}
 	if len(kept) > 0 {
-		return tidy("(" + strings.Join(kept, " ") + ")")
+		return desk.OneLine("("+strings.Join(kept, " ")+")", longest)
 	}
 	return "(subject not at hand)"
 }
 
-// fromOf is who sent a message, by name where that is known.
 func fromOf(h desk.Headings, key, address string) string {
-	if from := tidy(h.Headings[key].From); from != "" {
+	if from := desk.OneLine(h.Headings[key].From, longest); from != "" {
 		return from
 	}
 	if address == "" {
 		return "(sender not kept)"
 	}
-	return tidy(address)
+	return desk.OneLine(address, longest)
 }
 
 // longest is how much of a subject or a name is shown, in characters.
 const longest = 300
-
-// tidy makes what somebody else wrote fit to be shown: it is cut, and has no controls, not
-// even those that turn the direction of what follows.
-func tidy(s string) string {
-	n := 0
-	s = strings.Map(func(r rune) rune {
-		if n++; n > longest || unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, s)
-	if n > longest {
-		s += "…"
-	}
-	return strings.TrimSpace(s)
-}
 
 // scaleOf is what the score bars of a list have in common.
 func scaleOf(list desk.Messages) plot.Scale {
@@ -129,21 +99,17 @@ func scaleOf(list desk.Messages) plot.Scale {
 	return plot.Scale{Threshold: list.Threshold, UnsureFrom: list.UnsureFrom, Range: plot.RangeOf(scores...)}
 }
 
-// messageRows turns a list into rows with one scale.
-func messageRows(list desk.Messages, h desk.Headings, scale plot.Scale) []messageRow {
-	rows := make([]messageRow, 0, len(list.Messages))
-	for _, m := range list.Messages {
+func messageRows(list []desk.MessageSummary, h desk.Headings, scale plot.Scale) []messageRow {
+	rows := make([]messageRow, 0, len(list))
+	for _, m := range list {
 		rows = append(rows, messageRow{
-			Key: m.Message, Arrived: m.Arrived, From: fromOf(h, m.Message, m.From), Subject: subjectOf(h, m.Message, m.Subject),
-			Outcome: m.Outcome, Score: m.Score, Scale: scale, Why: why(m.Rule, m.Outcome, m.For, m.Against),
-			Said: saidBy(m.Label, m.Source), Marked: m.Marked, Odds: odds(m.Outcome, m.Probability),
+			MessageSummary: m, From: fromOf(h, m.Message, m.From), Subject: subjectOf(h, m.Message, m.Subject), Scale: scale,
+			Why: why(m.Rule, m.Outcome, m.For, m.Against), Said: saidBy(m.Label, m.Source), Odds: odds(m.Outcome, m.Probability),
 		})
 	}
 	return rows
 }
 
-// odds says how many messages like one mattered; of what was called ordinary it goes without
-// saying.
 func odds(outcome string, p float64) string {
 	if outcome == "ordinary" {
 		return ""
@@ -172,15 +138,11 @@ func why(rule, outcome string, speaksFor, against []string) string {
 	return curly(strings.Join(all[:min(2, len(all))], "; "))
 }
 
-// lessonRows turns lessons into rows.
 func lessonRows(list desk.LessonList, h desk.Headings) []lessonRow {
 	rows := make([]lessonRow, 0, len(list.Lessons))
 	for _, l := range list.Lessons {
-		r := lessonRow{
-			At: l.At, Key: l.Message, Label: l.Label, Before: l.Score, Now: l.After,
-			Subject: subjectOf(h, l.Message, l.Subject), From: fromOf(h, l.Message, l.From),
-		}
-		r.Did, r.After = words.DeedAround(l.Label, l.Source)
+		r := lessonRow{LessonSummary: l, Subject: subjectOf(h, l.Message, l.Subject), From: fromOf(h, l.Message, l.From)}
+		r.Did, r.Tail = words.DeedAround(l.Label, l.Source)
 		r.Did = title(r.Did)
 		switch {
 		case l.Outcome == "undecided":

@@ -44,7 +44,6 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// serveKnown answers a request whose viewer is known by now.
 func (s *Server) serveKnown(w http.ResponseWriter, r *http.Request) {
 	v := viewerOf(r)
 	switch {

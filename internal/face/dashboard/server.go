@@ -71,15 +71,13 @@ type Options struct {
 	Several bool
 	// Zone returns where an account's days begin; nil: in UTC.
 	Zone func(account string) *time.Location
-	// Owner returns the addresses that the owner of an account writes from; nil: unknown.
-	Owner func(account string) []string
+	// Owner returns the first address that the owner of an account writes from; nil: unknown.
+	Owner func(account string) string
 
 	// API answers below /api/, Metrics at /metrics, Healthz and Readyz there. nil: nothing
 	// does. API must ask MayUse what the sender of a request may do. Metrics is for
 	// operators. Healthz and Readyz are for everybody.
 	API, Metrics, Healthz, Readyz http.Handler
-	// Refuse answers a program that may not ask for what it does; nil: with plain text.
-	Refuse func(w http.ResponseWriter, status int, kind, text string)
 }
 
 // Server shows the accounts to browsers.
@@ -104,7 +102,6 @@ type Server struct {
 	hub         *hub
 	notices     notices
 	later       later
-	askings     askings
 	served      chan error // how serving ended
 	stopping    sync.Once
 	ended       error // after stopping
@@ -120,6 +117,9 @@ func Listen(o Options) (*Server, error) {
 		s.opts.Now = time.Now
 	}
 	s.links.now = s.opts.Now
+	if s.opts.Zone == nil {
+		s.opts.Zone = func(string) *time.Location { return time.UTC }
+	}
 	s.opts.Command = cmp.Or(o.Command, "hinged dashboard")
 	if err := s.prepare(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
@@ -264,26 +264,7 @@ func (s *Server) Close() error {
 // for concurrent use.
 func (s *Server) Show(d desk.Shown) { s.hub.show(d) }
 
-// now is the moment.
 func (s *Server) now() time.Time { return s.opts.Now() }
-
-// zone is where an account's days begin.
-func (s *Server) zone(account string) *time.Location {
-	if s.opts.Zone != nil {
-		if z := s.opts.Zone(account); z != nil {
-			return z
-		}
-	}
-	return time.UTC
-}
-
-// owner is the addresses that the owner of an account writes from.
-func (s *Server) owner(account string) []string {
-	if s.opts.Owner == nil {
-		return nil
-	}
-	return s.opts.Owner(account)
-}
 
 // loopback reports whether only this machine reaches an address to listen on.
 func loopback(address string) bool {

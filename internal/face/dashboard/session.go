@@ -38,7 +38,6 @@ const (
 	keyProof = "proof" // of the user's password and token: another one ends the session
 )
 
-// newSessions says how sessions are kept.
 func newSessions(s *Server, cookie string) *scs.SessionManager {
 	// scs.New starts a goroutine that cleans up a store of its own, and waits for nobody.
 	m := &scs.SessionManager{Store: s.store, Codec: scs.GobCodec{}, Lifetime: 12 * time.Hour, IdleTimeout: 2 * time.Hour, HashTokenInStore: true}
@@ -83,7 +82,6 @@ type keptSession struct {
 	Expiry  time.Time `json:"expiry"`
 }
 
-// sessionFile is what the file has.
 type sessionFile struct {
 	Version  int                    `json:"version"`
 	Eras     map[string]int         `json:"eras"`
@@ -135,7 +133,7 @@ func (t *sessionStore) write() {
 	t.stale, t.written = false, t.now()
 	data, err := json.Marshal(f)
 	if err == nil {
-		err = atomicfile.Write(t.path, data)
+		err = atomicfile.Write(t.path, data, 0o600)
 	}
 	if err != nil {
 		t.log.Error("the sessions of the dashboard can't be saved; a restart signs everybody out", "file", t.path, "error", errors.Join(err, os.Remove(t.path)))
@@ -210,7 +208,6 @@ func (t *sessionStore) era(user string) int {
 	return t.eras[user]
 }
 
-// endAll ends all sessions of a user.
 func (t *sessionStore) endAll(user string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -262,7 +259,6 @@ func (s *Server) withSession(next http.Handler) http.Handler {
 	})
 }
 
-// hadSession reports whether r's browser was signed in once.
 func (s *Server) hadSession(r *http.Request) bool {
 	c, err := r.Cookie(s.sessions.Cookie.Name)
 	return err == nil && c.Value != ""

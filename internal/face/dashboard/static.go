@@ -3,6 +3,7 @@
 package dashboard
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -10,19 +11,18 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 )
 
 //go:embed static
 var staticFiles embed.FS
 
-// asset is a file that pages use.
 type asset struct {
 	content []byte
 	kind    string
 	sum     string // of the content: another version has another address
 }
 
-// assets are the files by their names.
 var assets = func() map[string]asset {
 	out := map[string]asset{}
 	err := fs.WalkDir(staticFiles, "static", func(name string, d fs.DirEntry, err error) error {
@@ -47,7 +47,6 @@ var assets = func() map[string]asset {
 // keep the file for good.
 func assetPath(name string) string { return "/static/" + name + "?v=" + assets[name].sum }
 
-// static answers with a file.
 func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	a, ok := assets[strings.TrimPrefix(r.URL.Path, "/static/")]
 	if !ok {
@@ -65,9 +64,5 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("v") == a.sum {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	if r.Header.Get("If-None-Match") == `"`+a.sum+`"` {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_, _ = w.Write(a.content) // whoever asked has gone if this fails
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.content))
 }

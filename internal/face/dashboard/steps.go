@@ -114,13 +114,11 @@ func sumStep(ex *desk.Explanation, kind int, parts []int) step {
 	return out
 }
 
-// partText is a part in words.
 func partText(p *desk.Part) string { return curly(p.Text) }
 
 // thousandth rounds as scores are shown.
 func thousandth(x float64) float64 { return math.Round(1000*x)/1000 + 0 }
 
-// flips say what would have changed the decision.
 func flips(ex *desk.Explanation) (out []flip) {
 	switch {
 	case ex.RuleNow != "":

@@ -72,7 +72,6 @@ func judge(st *desk.AccountStatus, t *desk.Trend, own bool) verdict {
 	return v
 }
 
-// marksKept says how many of the marks were kept, and how many were undone.
 func marksKept(c *desk.TrendCounts, you string) string {
 	if c.Undone > 0 && c.KeptOrTakenOff() == 0 {
 		return fmt.Sprintf("Its %s undone", plural(c.Undone, "mark was", "marks were"))
@@ -113,7 +112,6 @@ func quality(s *desk.TrendPeriod) string {
 	return "It works well."
 }
 
-// comparison sets the wrong decisions beside those of the simple rule.
 func comparison(s *desk.TrendPeriod) string {
 	if s.Judged == 0 {
 		return fmt.Sprintf("%s, and what you think of them is not known yet.", plural(s.Decided, "decision", "decisions"))
@@ -122,7 +120,6 @@ func comparison(s *desk.TrendPeriod) string {
 		plural(s.Wrong, "wrong decision", "wrong decisions"), count(s.Judged), count(s.SimpleRule))
 }
 
-// next is what the owner may do now.
 type next struct {
 	Text   string
 	Button string // "" if there is nothing to press
@@ -132,7 +129,6 @@ type next struct {
 	Else   string
 }
 
-// advise says what to do next.
 func advise(p *page, st *desk.AccountStatus) next {
 	const mail = "Or nothing: using your mail teaches it, too."
 	switch {

@@ -33,10 +33,8 @@ type viewer struct {
 	session string
 }
 
-// viewerKey is where a request's context has its viewer.
 type viewerKey struct{}
 
-// viewerOf returns who sent r.
 func viewerOf(r *http.Request) viewer {
 	v, _ := r.Context().Value(viewerKey{}).(viewer)
 	return v

@@ -19,22 +19,19 @@ import (
 	"github.com/hinged/hinged/internal/measure/whatif"
 )
 
-// whatIfData is what the page of other settings shows.
 type whatIfData struct {
 	Fields   []field
 	Problem  string // why the settings of the form can't be replayed
 	Run      *whatif.Run
 	Title    string
 	Sub      string
-	Curve    template.HTML // for wide screens
-	Narrow   template.HTML
+	Curve    template.HTML
 	Caption  string
 	Compared []compared
 	Learnt   uint64 // lessons of the account
 	Differ   []differRow
 }
 
-// field is one choice of the form.
 type field struct {
 	Name, Label string
 	Choices     []choice
@@ -45,7 +42,6 @@ type choice struct {
 	Here        bool
 }
 
-// compared is one figure of both settings.
 type compared struct {
 	Name         string
 	Today, Other string
@@ -74,7 +70,6 @@ var whatIfFields = []field{
 	{"prior", "Begins with", []choice{{"", "as today", false}, {"default", "hinged’s prior", false}, {"none", "the constant alone", false}}},
 }
 
-// whatIf is the page of other settings: the form, and the last run.
 func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active, p.Live = "What if", "whatif", true
 	d, err := s.whatIfOf(r.Context(), p)
@@ -86,7 +81,6 @@ func (s *Server) whatIf(w http.ResponseWriter, r *http.Request, p *page) error {
 	return s.render(w, r, p, "whatif", d)
 }
 
-// chosen are the fields as the form was last sent.
 func chosen(form url.Values) []field {
 	out := make([]field, len(whatIfFields))
 	for i, f := range whatIfFields {
@@ -99,11 +93,10 @@ func chosen(form url.Values) []field {
 	return out
 }
 
-// whatIfOf gathers what the page shows of the last run.
 func (s *Server) whatIfOf(ctx context.Context, p *page) (d whatIfData, err error) {
 	d.Learnt = p.Status.Important + p.Status.Ordinary
 	run, err := desk.GetWhatIf.Do(ctx, s.opts.Host, p.Account, desk.WhatIfQuery{})
-	if errors.Is(err, desk.ErrNoWhatIf) {
+	if errors.Is(err, whatif.ErrNoRun) {
 		return d, nil
 	}
 	if err != nil {
@@ -111,7 +104,7 @@ func (s *Server) whatIfOf(ctx context.Context, p *page) (d whatIfData, err error
 	}
 	d.Run = &run
 	d.Title, d.Sub = whatIfTitle(&run)
-	d.Curve, d.Narrow = whatIfCurve(p, &run, true), whatIfCurve(p, &run, false)
+	d.Curve = whatIfCurve(p, &run)
 	d.Compared = comparedOf(&run)
 	d.Caption = "Side by side"
 	if run.From != nil && run.UpTo != nil {
@@ -138,7 +131,6 @@ func (d whatIfData) Seconds() string {
 	return "about " + plural(n, "second", "seconds") + " left"
 }
 
-// whatIfTitle sums a run up.
 func whatIfTitle(run *whatif.Run) (title, sub string) {
 	var changes []string
 	for _, c := range run.Changes {
@@ -178,7 +170,7 @@ func sentence(s string) string {
 
 // whatIfCurve compares the marks taken off and messages missed, added up. They are the
 // wrong decisions that the owner's own actions show.
-func whatIfCurve(p *page, run *whatif.Run, wide bool) template.HTML {
+func whatIfCurve(p *page, run *whatif.Run) template.HTML {
 	if len(run.Points) < 2 {
 		return ""
 	}
@@ -192,7 +184,7 @@ func whatIfCurve(p *page, run *whatif.Run, wide bool) template.HTML {
 	ticks := []plot.Tick{{X: float64(first.At.Unix()), Label: p.ShortDate(first.At)}, {X: float64(mid.Unix()), Label: p.ShortDate(mid)}, {X: float64(last.At.Unix()), Label: p.ShortDate(last.At)}}
 	return plot.Curves{
 		Finding: fmt.Sprintf("Marks taken off and messages missed since %s: today’s settings %d, what if %d.", p.Date(first.At), last.Today, last.Other),
-		From:    float64(first.At.Unix()), To: float64(last.At.Unix()), Ticks: ticks, Wide: wide,
+		From:    float64(first.At.Unix()), To: float64(last.At.Unix()), Ticks: ticks,
 		Curves: []plot.Curve{
 			{Points: today, Class: "ln2", Steps: true, Label: count(last.Today), Name: "today’s"},
 			{Points: other, Class: "ln", Steps: true, Label: count(last.Other), Name: "what if"},
@@ -200,7 +192,6 @@ func whatIfCurve(p *page, run *whatif.Run, wide bool) template.HTML {
 	}.Draw()
 }
 
-// comparedOf are the figures of both settings side by side.
 func comparedOf(run *whatif.Run) []compared {
 	both := func(name string, of func(*whatif.Figures) int) compared {
 		return compared{Name: name, Today: count(of(&run.Today)), Other: count(of(&run.Other))}
@@ -260,7 +251,6 @@ func (s *Server) differing(ctx context.Context, p *page, run *whatif.Run) (rows 
 	return rows
 }
 
-// startWhatIf begins a run.
 func (s *Server) startWhatIf(w http.ResponseWriter, r *http.Request, p *page) error {
 	q, err := whatIfSettings(r.PostForm)
 	if err == nil {
@@ -273,20 +263,19 @@ func (s *Server) startWhatIf(w http.ResponseWriter, r *http.Request, p *page) er
 		}
 	}
 	switch {
-	case errors.Is(err, desk.ErrWhatIfRunning):
+	case errors.Is(err, whatif.ErrRunning):
 		s.tell(p, noticed{Text: "A replay is under way already. Stop it first, or wait for it."})
-	case errors.Is(err, desk.ErrWhatIfSettings):
-		s.tell(p, noticed{Problem: strings.TrimPrefix(err.Error(), desk.ErrWhatIfSettings.Error()+": ")})
+	case errors.Is(err, whatif.ErrSettings):
+		s.tell(p, noticed{Problem: strings.TrimPrefix(err.Error(), whatif.ErrSettings.Error()+": ")})
 	case err != nil:
 		return err
 	}
 	return back(w, r, p.URL("whatif")+"?"+form.Encode(), p.URL("whatif"))
 }
 
-// whatIfSettings reads the form.
 func whatIfSettings(form url.Values) (q whatif.Settings, err error) {
 	bad := func(name string) error {
-		return fmt.Errorf("%w: %s is %q", desk.ErrWhatIfSettings, name, form.Get(name))
+		return fmt.Errorf("%w: %s is %q", whatif.ErrSettings, name, form.Get(name))
 	}
 	q.Learner, q.Prior = form.Get("learner"), form.Get("prior")
 	if v := form.Get("per_day"); v != "" {
@@ -318,9 +307,8 @@ func whatIfSettings(form url.Values) (q whatif.Settings, err error) {
 	return q, nil
 }
 
-// stopWhatIf ends a run.
 func (s *Server) stopWhatIf(w http.ResponseWriter, r *http.Request, p *page) error {
-	if _, err := desk.StopWhatIf.Do(r.Context(), s.opts.Host, p.Account, desk.WhatIfQuery{}); err != nil && !errors.Is(err, desk.ErrNoWhatIf) {
+	if _, err := desk.StopWhatIf.Do(r.Context(), s.opts.Host, p.Account, desk.WhatIfQuery{}); err != nil && !errors.Is(err, whatif.ErrNoRun) {
 		return err
 	}
 	return back(w, r, p.URL("whatif"), p.URL("whatif"))

@@ -16,7 +16,6 @@ const (
 	wordsMost      = 5  // words that are looked up at once
 )
 
-// wordsData is what the page of words shows.
 type wordsData struct {
 	Weights, Supports   int
 	Search              string
@@ -25,14 +24,12 @@ type wordsData struct {
 	Rules               []desk.RuleStatus
 }
 
-// foundWord is a word that was looked up.
 type foundWord struct {
 	Sentence string
 	Table    wordTable
 	More     int
 }
 
-// wordTable is a list of weights with one scale.
 type wordTable struct {
 	Title string
 	Most  float64 // the greatest absolute weight
@@ -47,7 +44,6 @@ func newWordTable(title string, rows []desk.WordWeight) wordTable {
 	return t
 }
 
-// words is the page of weights: the strongest, and those of the words that are looked up.
 func (s *Server) words(w http.ResponseWriter, r *http.Request, p *page) error {
 	p.Title, p.Active = "Words", "words"
 	search := r.URL.Query().Get("q")
@@ -81,7 +77,6 @@ func (s *Server) words(w http.ResponseWriter, r *http.Request, p *page) error {
 	return s.render(w, r, p, "words", d)
 }
 
-// wordSentence says which way a word pulls.
 func wordSentence(word desk.WordWeights) string {
 	name := "“" + word.Word + "”"
 	if len(word.Features) == 0 {

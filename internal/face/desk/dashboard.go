@@ -17,12 +17,8 @@ var OpenDashboard = offer(Verb[None, DashboardLink]{
 
 // DashboardLink is what `hinged dashboard` prints, also with --json.
 type DashboardLink struct {
-	// URL opens the dashboard: a link that signs one browser in or, where users have
-	// passwords, the page to sign in.
-	URL string `json:"url"`
-	// ValidUntil is until when the link can be opened, once; absent where users sign in
-	// with their passwords.
-	ValidUntil *time.Time `json:"valid_until,omitempty"`
+	URL        string     `json:"url"`                   // URL opens the dashboard: a link that signs one browser in or, where users have passwords, the page to sign in.
+	ValidUntil *time.Time `json:"valid_until,omitempty"` // ValidUntil is until when the link can be opened, once; absent where users sign in with their passwords.
 }
 
 // ErrNoDashboard is wrapped where no pages are served.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/hinged/hinged/internal/measure/whatif"
 	"github.com/hinged/hinged/internal/run/stream"
 	"github.com/hinged/hinged/store"
 )
@@ -28,9 +29,9 @@ var errorKinds = []struct {
 	{"early", ErrTooEarly, http.StatusConflict},
 	{"no-dashboard", ErrNoDashboard, http.StatusNotFound},
 	{"forget", ErrForget, http.StatusBadRequest},
-	{"no-whatif", ErrNoWhatIf, http.StatusNotFound},
-	{"whatif-running", ErrWhatIfRunning, http.StatusConflict},
-	{"whatif-settings", ErrWhatIfSettings, http.StatusBadRequest},
+	{"no-whatif", whatif.ErrNoRun, http.StatusNotFound},
+	{"whatif-running", whatif.ErrRunning, http.StatusConflict},
+	{"whatif-settings", whatif.ErrSettings, http.StatusBadRequest},
 	{"busy", store.ErrBusy, http.StatusServiceUnavailable},
 	{"space", store.ErrNoSpace, http.StatusInsufficientStorage},
 	{"damaged", store.ErrDamaged, http.StatusInternalServerError},

@@ -50,39 +50,15 @@ type Part struct {
 // Explanation is what `hinged explain` prints about one message.
 type Explanation struct {
 	Account string `json:"account"` // name of the account
-	Message string `json:"message"` // key of the message, in hexadecimal
-	// Others are the keys of other messages that have the requested Message-ID.
-	Others []string `json:"others,omitempty"`
-	// Copies are the keys of other messages that have the Message-ID of this one, whatever
-	// it was requested by.
-	Copies    []string   `json:"copies,omitempty"`
-	Known     bool       `json:"known"`                // whether the message was seen before; otherwise it is decided as if it had just arrived
-	Arrived   *time.Time `json:"arrived,omitempty"`    // when the message arrived, according to the mail server
-	Outcome   string     `json:"outcome"`              // decision at arrival: important, unsure, ordinary or undecided
-	Reason    string     `json:"reason"`               // what decided: the threshold, or the reason for another outcome
-	Rule      string     `json:"rule,omitempty"`       // the rule that decided at arrival, such as from:ann@example.org, if it is still configured
-	ScoreThen float64    `json:"score_at_arrival"`     // score at arrival
-	Threshold float64    `json:"threshold_at_arrival"` // threshold at arrival
-	// Probability is how likely the message was important at its arrival, by how labels
-	// followed such scores; absent if too little was known.
-	Probability float64 `json:"probability,omitempty"`
-	Mattered    string  `json:"mattered,omitempty"`     // the probability in words, such as 7 in 10 such messages mattered
-	Label       string  `json:"label,omitempty"`        // label learnt for the message: important or ordinary
-	Source      string  `json:"label_source,omitempty"` // where the label came from
-	Score       float64 `json:"score"`                  // score with the current weights
-	Now         float64 `json:"threshold"`              // the current threshold
-	OutcomeNow  string  `json:"outcome_now"`            // OutcomeNow is the decision that would be made now. If the message has a label, that is its outcome, and this is the decision on another message like it.
-	RuleNow     string  `json:"rule_now,omitempty"`     // RuleNow is the rule that would decide now, regardless of the score.
-	// UnsureFrom is the lower end of the band below the threshold in which messages are
-	// unsure.
-	UnsureFrom float64 `json:"unsure_from"`
-	// Missing says in words what must be learnt before anything can be decided; "" if
-	// enough was learnt.
-	Missing string `json:"missing,omitempty"`
-	// For lists what speaks most clearly for the message, in a few words each. Each
-	// reason stands for all parts about one thing, and their sum is above 0.
-	For     []string `json:"for"`
-	Against []string `json:"against"` // Against lists what speaks against the message, in the same way.
+	MessageSummary
+	Others     []string `json:"others,omitempty"`   // Others are the keys of other messages that have the requested Message-ID.
+	Copies     []string `json:"copies,omitempty"`   // Copies are the keys of other messages that have the Message-ID of this one, whatever it was requested by.
+	Known      bool     `json:"known"`              // whether the message was seen before; otherwise it is decided as if it had just arrived
+	Now        float64  `json:"threshold"`          // the current threshold
+	OutcomeNow string   `json:"outcome_now"`        // OutcomeNow is the decision that would be made now. If the message has a label, that is its outcome, and this is the decision on another message like it.
+	RuleNow    string   `json:"rule_now,omitempty"` // RuleNow is the rule that would decide now, regardless of the score.
+	UnsureFrom float64  `json:"unsure_from"`        // UnsureFrom is the lower end of the band below the threshold in which messages are unsure.
+	Missing    string   `json:"missing,omitempty"`  // Missing says in words what must be learnt before anything can be decided; "" if enough was learnt.
 	// WordsDays is above 0 if the words of the message are no longer kept; they are kept
 	// for this many days at most (names_days). A part then has a name only if a later
 	// message has the same feature.
@@ -120,7 +96,6 @@ func partsOf(contributions []filter.Contribution) []Part {
 // WordsNotKept stands for the name of a feature that is kept by its hash only.
 const WordsNotKept = "a word that is not kept"
 
-// describePart puts the name of a feature into words.
 func describePart(name string) string {
 	if name == "" {
 		return WordsNotKept
@@ -128,17 +103,17 @@ func describePart(name string) string {
 	return words.Describe(name)
 }
 
-// explanation turns what the filter found into what is shown.
-func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanation) Explanation {
-	why := words.ReasonsOf(ex.Features, ex.Parts, d.Filter.People.Correspondence(from), true)
+// explanation turns what the filter found into what is shown. m is the message's row.
+func (d *Desk) explanation(k store.MessageKey, m *store.Message, ex filter.Explanation) Explanation {
 	out := Explanation{
-		For: words.Texts(why.For), Against: words.Texts(why.Against),
-		Account: d.Account, Message: hexKey(k),
-		Score: ex.Score, Now: ex.Cut.Threshold, OutcomeNow: ex.Outcome.String(),
+		Account: d.Account, MessageSummary: summarise(d.Filter, k, m, ex.Features),
+		Now: ex.Cut.Threshold, OutcomeNow: ex.Outcome.String(),
 		UnsureFrom: ex.Cut.Low, Missing: missing(d.Filter),
 		Parts: partsOf(ex.Parts), Without: []Without{}, Corrections: []Correction{},
 		LessonPulls: LessonPulls{Lessons: []LessonPull{}, trace: d.traced(k, &ex)},
 	}
+	why := words.ReasonsOf(ex.Features, ex.Parts, d.Filter.People.Correspondence(m.Sender), true)
+	out.Score, out.For, out.Against = ex.Score, words.Texts(why.For), words.Texts(why.Against)
 	if ex.Rule != nil {
 		out.RuleNow = ex.Rule.Match
 	}
@@ -163,7 +138,6 @@ func (d *Desk) explanation(k store.MessageKey, from store.ID, ex filter.Explanat
 	return out
 }
 
-// missing says in words what must be learnt before anything is decided.
 func missing(f *filter.Filter) string {
 	var want []string
 	s := f.Line().Standing()
@@ -223,7 +197,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 		return Explanation{}, err
 	}
 	m := ex.Message
-	out := d.explanation(k, m.Sender, ex)
+	out := d.explanation(k, &m, ex)
 	out.Others = othersOf(f, message, k)
 	for _, other := range f.People.Copies(m.ID) {
 		if other != k {
@@ -238,16 +212,7 @@ func (d *Desk) explain(message string) (Explanation, error) {
 			}
 		}
 	}
-	out.Known, out.Arrived = true, TimeOf(m.Arrived)
-	out.Outcome, out.Reason, out.ScoreThen, out.Threshold = m.Outcome.String(), m.Reason.String(), m.Score, m.Threshold
-	out.Probability = filter.Rounded(m.Probability)
-	out.Mattered = words.InTen(out.Probability)
-	if ex.RuleThen != nil {
-		out.Rule = ex.RuleThen.Match
-	}
-	if m.Label != 0 {
-		out.Label, out.Source = m.Label.String(), m.Source.String()
-	}
+	out.Known = true
 	return out, nil
 }
 
@@ -263,10 +228,8 @@ func (d *Desk) explainMail(m *featurize.Message) (Explanation, error) {
 	}
 	var out Explanation
 	err := f.Classify(m, func(v filter.Decision, features *featurize.Features) {
-		out = d.explanation(k, filter.NewMeta(m).From, f.Explainer.ExplainFeatures(features, m.Vouched, words.Unspoken))
-		out.Outcome, out.Reason, out.ScoreThen, out.Threshold = v.Outcome.String(), v.Reason.String(), v.Score, v.Threshold
-		out.Probability = filter.Rounded(float32(v.Probability))
-		out.Mattered = words.InTen(out.Probability)
+		row := store.Message{Sender: filter.NewMeta(m).From, Outcome: v.Outcome, Reason: v.Reason, Score: v.Score, Threshold: v.Threshold, Probability: float32(v.Probability)}
+		out = d.explanation(k, &row, f.Explainer.ExplainFeatures(features, m.Vouched, words.Unspoken))
 		if v.Rule != nil {
 			out.Rule = v.Rule.Match
 		}

@@ -93,10 +93,8 @@ func (m ForgottenMail) Nothing() bool { return m.Messages+m.Lessons+m.Marks+m.Se
 
 // ForgottenMail is what `hinged forget` did or, with --dry-run, would do.
 type ForgottenMail struct {
-	Account string `json:"account"` // Account is the account that forgot the mail.
-	// DryRun reports whether this was a dry run. If so, nothing was changed, and the
-	// figures say what would be forgotten.
-	DryRun    bool       `json:"dry_run"`
+	Account   string     `json:"account"`           // Account is the account that forgot the mail.
+	DryRun    bool       `json:"dry_run"`           // DryRun reports whether this was a dry run. If so, nothing was changed, and the figures say what would be forgotten.
 	Message   string     `json:"message,omitempty"` // Message is the key of the message that was to be forgotten, in hexadecimal.
 	Sender    string     `json:"sender,omitempty"`  // Sender is the sender that was to be forgotten.
 	Before    *time.Time `json:"before,omitempty"`  // Before is the time before which everything was to be forgotten.
@@ -111,12 +109,9 @@ type ForgottenMail struct {
 	// Sent reports whether the request was written to Kafka's input topic. It takes
 	// effect when its turn comes. The figures say what it would have forgotten at this
 	// moment.
-	Sent bool `json:"sent,omitempty"`
-	// Backups counts the backups that hinged had made by itself and has replaced by a new
-	// one, since they contained the mail.
-	Backups int `json:"backups"`
-	// BackupProblem says in words why those were not replaced; copies lists them then.
-	BackupProblem string `json:"backup_problem,omitempty"`
+	Sent          bool   `json:"sent,omitempty"`
+	Backups       int    `json:"backups"`                  // Backups counts the backups that hinged had made by itself and has replaced by a new one, since they contained the mail.
+	BackupProblem string `json:"backup_problem,omitempty"` // BackupProblem says in words why those were not replaced; copies lists them then.
 	// Copies are backups of hinged's own, and files next to the store, that still contain
 	// the mail. hinged doesn't know about backups and exports elsewhere.
 	Copies []string `json:"copies"`
@@ -203,7 +198,6 @@ func (m *ForgottenMail) forgetBackups(ctx context.Context, b Backups, replace bo
 	return err
 }
 
-// event finds what q names.
 func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*past.ForgetRequested, error) {
 	e := &past.ForgetRequested{At: d.Now()}
 	if err := q.Wrong(); err != nil {
@@ -231,7 +225,6 @@ func (q ForgetRequest) event(d *Desk, out *ForgottenMail) (*past.ForgetRequested
 	return e, nil
 }
 
-// bareAddress is the address in what may be one with a name, in lower case.
 func bareAddress(s string) (string, error) {
 	a, err := netmail.ParseAddress(s)
 	if err != nil {

@@ -45,13 +45,10 @@ type Headings struct {
 
 // Heading is what a message is called.
 type Heading struct {
-	Subject string `json:"subject"` // Subject is decoded and on one line; "" if the message has none.
-	// From is the sender's name, or the address where there is none or nobody vouches
-	// for it; "" where the message names no sender.
-	From    string `json:"from"`
-	Mailbox string `json:"mailbox"` // Mailbox is where the message lies.
-	// MessageID stands without angle brackets; absent if the message has none.
-	MessageID string `json:"message_id,omitempty"`
+	Subject   string `json:"subject"`              // Subject is decoded and on one line; "" if the message has none.
+	From      string `json:"from"`                 // From is the sender's name, or the address where there is none or nobody vouches for it; "" where the message names no sender.
+	Mailbox   string `json:"mailbox"`              // Mailbox is where the message lies.
+	MessageID string `json:"message_id,omitempty"` // MessageID stands without angle brackets; absent if the message has none.
 }
 
 // whereabouts says where a message is to be read.
@@ -122,8 +119,14 @@ func (out *Headings) read(ctx context.Context, a Account, wanted []whereabouts, 
 	for _, w := range wanted {
 		places = append(places, w.places[nth])
 	}
-	found, problem := a.Headers(ctx, places)
-	out.Problem = problem
+	var found map[ingest.Place][]byte
+	mail, err := a.Mail()
+	if err == nil {
+		found, err = mail.Headers(ctx, places)
+	}
+	if err != nil {
+		out.Problem = err.Error()
+	}
 	reader, err := a.Reader(ctx)
 	if err != nil {
 		return nil, err

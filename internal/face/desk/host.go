@@ -66,11 +66,14 @@ type Account interface {
 	Status(ctx context.Context) (AccountStatus, error)
 	// Reader reads messages as the account does.
 	Reader(ctx context.Context) (*pipeline.Reader, error)
-	// Headers reads the fields Subject, From and Message-ID of messages from the mail
-	// server, as ingest.HeaderReader does. problem says in words why some may be missing.
-	Headers(ctx context.Context, places []ingest.Place) (found map[ingest.Place][]byte, problem string)
-	// Post puts a message of hinged's into a mailbox of the owner's, as ingest.Poster does.
-	Post(ctx context.Context, mailbox, messageID string, raw []byte) error
+	// Mail reaches the account's mail; an error says in words why nothing does.
+	Mail() (Mail, error)
+}
+
+// Mail reads headers from a mail server and puts letters of hinged's there.
+type Mail interface {
+	ingest.HeaderReader
+	ingest.Poster
 }
 
 // MarkUndo is how marks are taken back.

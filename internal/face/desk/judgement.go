@@ -21,8 +21,7 @@ type Judgement struct {
 	Important int `json:"important"` // number of them that were important
 	Figures
 	Baselines []BaselineFigures `json:"baselines,omitempty"` // simple rules, judged on the same messages
-	// Better reports whether f1 is greater by 0.05 than that of each of the baselines.
-	Better bool `json:"better"`
+	Better    bool              `json:"better"`              // Better reports whether f1 is greater by 0.05 than that of each of the baselines.
 }
 
 // Figures say how good one way to decide is.
@@ -42,7 +41,6 @@ type BaselineFigures struct {
 	Figures
 }
 
-// figuresOf are the figures of a tally.
 func figuresOf(t filter.Tally) Figures {
 	return Figures{
 		Found: t.Hits, FalseAlarms: t.FalseAlarms, Missed: t.Missed, Wrong: t.FalseAlarms + t.Missed,

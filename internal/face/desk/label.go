@@ -37,26 +37,22 @@ const (
 
 // Lesson is what one message taught.
 type Lesson struct {
-	Name    string `json:"name"`              // Name is the Message-ID, key or file as it was given.
-	Message string `json:"message,omitempty"` // Message is the key of the message, in hexadecimal.
-	// Others are the keys of other messages that have the requested Message-ID.
-	Others []string `json:"others,omitempty"`
+	Name    string   `json:"name"`              // Name is the Message-ID, key or file as it was given.
+	Message string   `json:"message,omitempty"` // Message is the key of the message, in hexadecimal.
+	Others  []string `json:"others,omitempty"`  // Others are the keys of other messages that have the requested Message-ID.
 	// Result is learnt, known (that label was already learnt, so nothing changed),
 	// refused, or sent (written to the input topic, to be learnt from there).
-	Result string `json:"result"`
-	Why    string `json:"why,omitempty"` // Why says in words why the message was refused.
-	New    bool   `json:"new,omitempty"` // New reports whether the content was unknown before.
-	// Before is the score before the lesson, after any earlier label of the message was
-	// taken back.
-	Before  float64 `json:"score_before"`
-	Shown   float64 `json:"score_shown"` // Shown is the score before the label, as lists show it; 0 if the content was unknown.
-	After   float64 `json:"score_after"` // After is the score after the lesson.
-	Mistake bool    `json:"mistake"`     // Mistake reports whether score_before was on the wrong side of 0, or exactly 0.
+	Result  string  `json:"result"`
+	Why     string  `json:"why,omitempty"` // Why says in words why the message was refused.
+	New     bool    `json:"new,omitempty"` // New reports whether the content was unknown before.
+	Before  float64 `json:"score_before"`  // Before is the score before the lesson, after any earlier label of the message was taken back.
+	Shown   float64 `json:"score_shown"`   // Shown is the score before the label, as lists show it; 0 if the content was unknown.
+	After   float64 `json:"score_after"`   // After is the score after the lesson.
+	Mistake bool    `json:"mistake"`       // Mistake reports whether score_before was on the wrong side of 0, or exactly 0.
 	// Marked reports whether hinged has set a mark on the message or is about to, as it is
 	// after the lesson: important sets the mark, ordinary takes it off.
-	Marked bool `json:"marked"`
-	// MarkChanged reports whether the lesson sets or takes off the mark.
-	MarkChanged bool `json:"mark_changed"`
+	Marked      bool `json:"marked"`
+	MarkChanged bool `json:"mark_changed"` // MarkChanged reports whether the lesson sets or takes off the mark.
 }
 
 // MarkWords says what the lesson does to the mark.
@@ -138,8 +134,6 @@ func label(ctx context.Context, a Account, q LabelRequest) (out Lessons, err err
 	return out, err
 }
 
-// sendLabels hands labels for messages of an account of a stream to the input topic:
-// there they have their place in the order of the account's records.
 func sendLabels(ctx context.Context, a Account, to Sender, label model.Label, all []given, out *Lessons) error {
 	var events []kafka.Event
 	err := a.Look(ctx, func(d *Desk) error {
@@ -168,7 +162,6 @@ func sendLabels(ctx context.Context, a Account, to Sender, label model.Label, al
 	return err
 }
 
-// count adds a lesson.
 func (l *Lessons) count(one Lesson) {
 	switch one.Result {
 	case LessonLearnt:

@@ -91,9 +91,7 @@ type Ledger struct {
 // LedgerEntry is one mark that was set or intended, or one refusal. A mark of several flags,
 // and the copy that goes with it, are one.
 type LedgerEntry struct {
-	// Ours is false for a refusal of a mark that hinged did not set. Such an entry has
-	// only a time and a message.
-	Ours   bool   `json:"ours"`
+	Ours   bool   `json:"ours"`   // Ours is false for a refusal of a mark that hinged did not set. Such an entry has only a time and a message.
 	Number uint64 `json:"number"` // Number is the number of the entry; numbers ascend from 0.
 	// State is intended (committed, not yet seen on the server), confirmed, refused (the
 	// owner removed the mark), abandoned (the mark could not be set, or somebody else set
@@ -116,7 +114,6 @@ type LedgerEntry struct {
 	Message     string     `json:"message,omitempty"`     // Message is the key of the message, in hexadecimal; "" if it is not remembered.
 }
 
-// at is when an entry was last touched.
 func (e *LedgerEntry) at() time.Time {
 	switch {
 	case e.Settled != nil:
@@ -346,7 +343,6 @@ func ledgerTime(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// markName is what an entry set: a keyword, or a copy in a folder.
 func markName(e LedgerEntry) string {
 	if e.Copy != "" {
 		return "copy in " + e.Copy

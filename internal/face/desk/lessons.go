@@ -38,28 +38,24 @@ type LessonList struct {
 
 // LessonSummary is one lesson in a list.
 type LessonSummary struct {
-	Number  uint64     `json:"number"`            // Number is the number of the lesson in the order of learning; some numbers are left out.
-	At      *time.Time `json:"at,omitempty"`      // At is when the lesson was learnt.
-	Message string     `json:"message"`           // Message is the key of the message, in hexadecimal.
-	From    string     `json:"from,omitempty"`    // From is the sender's address; absent if the words of the message are not kept.
-	Subject []string   `json:"subject,omitempty"` // Subject has words of the subject, possibly in another order.
-	Label   string     `json:"label"`             // Label is the label that was learnt: important or ordinary.
-	// Source is where the label came from: what the owner did, or silence.
-	Source string  `json:"label_source"`
-	Score  float64 `json:"score_before"`           // Score is the score before the lesson, after any earlier label of the message was taken back.
-	After  float64 `json:"score_after"`            // After is the score right after the lesson, but for limits and rules.
-	Now    float64 `json:"score_now"`              // Now is the score with the current weights.
-	Weight float64 `json:"weight"`                 // Weight is how much the lesson counts; what the owner says in so many words counts most.
-	Former string  `json:"former_label,omitempty"` // Former is the label that the message had before; absent if it had none.
-	// Replaced reports whether a later label of the message took the place of this one.
-	Replaced bool    `json:"replaced"`
-	Mistake  bool    `json:"mistake"`    // Mistake reports whether score_before was on the wrong side of 0, or exactly 0.
-	Loss     float64 `json:"hinge_loss"` // Loss is the hinge loss of the lesson.
-	Outcome  string  `json:"outcome"`    // Outcome is the decision at arrival: important, unsure, ordinary or undecided.
-	Marked   bool    `json:"marked"`     // Marked reports whether a mark of hinged is on the message or about to be.
-	// Wrong reports whether the decision at arrival was wrong: important and learnt as
-	// ordinary, or learnt as important and not decided so.
-	Wrong bool `json:"wrong"`
+	Number   uint64     `json:"number"`                 // Number is the number of the lesson in the order of learning; some numbers are left out.
+	At       *time.Time `json:"at,omitempty"`           // At is when the lesson was learnt.
+	Message  string     `json:"message"`                // Message is the key of the message, in hexadecimal.
+	From     string     `json:"from,omitempty"`         // From is the sender's address; absent if the words of the message are not kept.
+	Subject  []string   `json:"subject,omitempty"`      // Subject has words of the subject, possibly in another order.
+	Label    string     `json:"label"`                  // Label is the label that was learnt: important or ordinary.
+	Source   string     `json:"label_source"`           // Source is where the label came from: what the owner did, or silence.
+	Score    float64    `json:"score_before"`           // Score is the score before the lesson, after any earlier label of the message was taken back.
+	After    float64    `json:"score_after"`            // After is the score right after the lesson, but for limits and rules.
+	Now      float64    `json:"score_now"`              // Now is the score with the current weights.
+	Weight   float64    `json:"weight"`                 // Weight is how much the lesson counts; what the owner says in so many words counts most.
+	Former   string     `json:"former_label,omitempty"` // Former is the label that the message had before; absent if it had none.
+	Replaced bool       `json:"replaced"`               // Replaced reports whether a later label of the message took the place of this one.
+	Mistake  bool       `json:"mistake"`                // Mistake reports whether score_before was on the wrong side of 0, or exactly 0.
+	Loss     float64    `json:"hinge_loss"`             // Loss is the hinge loss of the lesson.
+	Outcome  string     `json:"outcome"`                // Outcome is the decision at arrival: important, unsure, ordinary or undecided.
+	Marked   bool       `json:"marked"`                 // Marked reports whether a mark of hinged is on the message or about to be.
+	Wrong    bool       `json:"wrong"`                  // Wrong reports whether the decision at arrival was wrong: important and learnt as ordinary, or learnt as important and not decided so.
 }
 
 const (

@@ -45,7 +45,6 @@ func findMessage(f *filter.Filter, message string) (store.MessageKey, error) {
 	return store.MessageKey{}, fmt.Errorf("%w: %s is neither a Message-ID nor the key of a known message", ErrNoMessage, message)
 }
 
-// withID finds a known message by its Message-ID.
 func withID(f *filter.Filter, message string) (k store.MessageKey, ok bool) {
 	if copies := f.People.Copies(filter.IDOf(message)); len(copies) > 0 {
 		return copies[0], true
@@ -54,7 +53,6 @@ func withID(f *filter.Filter, message string) (k store.MessageKey, ok bool) {
 	return known.Message, known.Message != (store.MessageKey{})
 }
 
-// keysWith returns the keys of the known messages that begin with these digits.
 func keysWith(st *store.State, digits string) (found []store.MessageKey) {
 	var key []byte
 	for _, k := range st.Messages.Keys() {

@@ -38,12 +38,11 @@ type MessagesRequest struct {
 	// their sender, in the kept words of their subject or in the reasons, each word perhaps
 	// as a part of a longer one. A Message-ID finds the messages that have it; the
 	// hexadecimal key of a message, or at least its first 8 digits, finds that message.
-	Search string `json:"search,omitempty" jsonschema:"maxLength=1000"`
-	// Messages keeps only the messages with these keys, in hexadecimal; none: all.
-	Messages []string   `json:"messages,omitempty" jsonschema:"maxItems=500"`
-	Before   *time.Time `json:"before,omitempty"`                       // Before keeps only messages that arrived earlier than this.
-	Below    uint64     `json:"below,omitempty" jsonschema:"minimum=0"` // Below keeps only messages with a lower number; 0: all. See next in the answer.
-	Most     int        `json:"most,omitempty" jsonschema:"minimum=0"`  // Most is how many messages to list at most; 0: 50, and never more than 200.
+	Search   string     `json:"search,omitempty" jsonschema:"maxLength=1000"`
+	Messages []string   `json:"messages,omitempty" jsonschema:"maxItems=500"` // Messages keeps only the messages with these keys, in hexadecimal; none: all.
+	Before   *time.Time `json:"before,omitempty"`                             // Before keeps only messages that arrived earlier than this.
+	Below    uint64     `json:"below,omitempty" jsonschema:"minimum=0"`       // Below keeps only messages with a lower number; 0: all. See next in the answer.
+	Most     int        `json:"most,omitempty" jsonschema:"minimum=0"`        // Most is how many messages to list at most; 0: 50, and never more than 200.
 }
 
 // Messages are decided messages, newest first.
@@ -56,13 +55,11 @@ type Messages struct {
 	Next       uint64           `json:"next"`        // Next is the value of below that continues the list; 0 if there is nothing more.
 	// Searched counts the messages that were compared with the words of search. The
 	// search stops after 2,000 of them; more is true then, and next continues it.
-	Searched int `json:"searched"`
-	// Important counts the known messages whose decision in force is important, whatever
-	// the request is.
-	Important int `json:"important"`
-	Unsure    int `json:"unsure"`   // Unsure counts the known messages whose decision in force is unsure.
-	Ordinary  int `json:"ordinary"` // Ordinary counts the known messages whose decision in force is ordinary.
-	Wrong     int `json:"wrong"`    // Wrong counts the known messages whose label differs from the decision at arrival.
+	Searched  int `json:"searched"`
+	Important int `json:"important"` // Important counts the known messages whose decision in force is important, whatever the request is.
+	Unsure    int `json:"unsure"`    // Unsure counts the known messages whose decision in force is unsure.
+	Ordinary  int `json:"ordinary"`  // Ordinary counts the known messages whose decision in force is ordinary.
+	Wrong     int `json:"wrong"`     // Wrong counts the known messages whose label differs from the decision at arrival.
 	// Oldest is the arrival of the oldest known message; absent if there is none.
 	// Earlier ones are forgotten once there are more than max_messages.
 	Oldest *time.Time `json:"oldest,omitempty"`
@@ -70,36 +67,33 @@ type Messages struct {
 
 // MessageSummary is one decided message in a list.
 type MessageSummary struct {
-	Message string     `json:"message"`           // Message is the key of the message, in hexadecimal.
-	Number  uint64     `json:"number"`            // Number is the place of the message in the order of arrival, counted from 1.
-	Arrived *time.Time `json:"arrived,omitempty"` // Arrived is when the message arrived, according to the mail server.
-	From    string     `json:"from,omitempty"`    // From is the sender's address; absent if the words of the message are not kept.
-	// Facts say in words how the message was addressed, what it is in its thread and
-	// which list it came through.
-	Facts         []string `json:"facts,omitempty"`
-	Subject       []string `json:"subject,omitempty"`      // Subject has words of the subject, possibly in another order.
-	Outcome       string   `json:"outcome"`                // Outcome is the decision at arrival: important, unsure or ordinary.
-	Stands        string   `json:"stands"`                 // Stands is the decision in force: what the owner said of the message, or else the decision at arrival.
-	Reason        string   `json:"reason"`                 // Reason is what decided: the threshold, or the reason for another outcome.
-	Rule          string   `json:"rule,omitempty"`         // Rule is the rule that decided at arrival, if it is still in force.
-	ScoreThen     float64  `json:"score_at_arrival"`       // ScoreThen is the score at arrival.
-	ThresholdThen float64  `json:"threshold_at_arrival"`   // ThresholdThen is the threshold at arrival.
-	Score         float64  `json:"score"`                  // Score is the score with the current weights.
-	Probability   float64  `json:"probability,omitempty"`  // Probability is how likely the message was important at arrival, by how labels followed such scores; absent if too little was known.
-	NoScore       bool     `json:"no_score,omitempty"`     // NoScore reports that the features of the message are no longer kept. Score is then that at arrival.
-	Label         string   `json:"label,omitempty"`        // Label is the label learnt for the message, important or ordinary; absent if there is none.
-	Source        string   `json:"label_source,omitempty"` // Source is where the label came from.
+	Message       string     `json:"message"`                // Message is the key of the message, in hexadecimal.
+	Number        uint64     `json:"number"`                 // Number is the place of the message in the order of arrival, counted from 1.
+	Arrived       *time.Time `json:"arrived,omitempty"`      // Arrived is when the message arrived, according to the mail server.
+	From          string     `json:"from,omitempty"`         // From is the sender's address; absent if the words of the message are not kept.
+	Facts         []string   `json:"facts,omitempty"`        // Facts say in words how the message was addressed, what it is in its thread and which list it came through.
+	Subject       []string   `json:"subject,omitempty"`      // Subject has words of the subject, possibly in another order.
+	Outcome       string     `json:"outcome"`                // Outcome is the decision at arrival: important, unsure or ordinary.
+	Stands        string     `json:"stands"`                 // Stands is the decision in force: what the owner said of the message, or else the decision at arrival.
+	Reason        string     `json:"reason"`                 // Reason is what decided: the threshold, or the reason for another outcome.
+	Rule          string     `json:"rule,omitempty"`         // Rule is the rule that decided at arrival, if it is still in force.
+	ScoreThen     float64    `json:"score_at_arrival"`       // ScoreThen is the score at arrival.
+	ThresholdThen float64    `json:"threshold_at_arrival"`   // ThresholdThen is the threshold at arrival.
+	Score         float64    `json:"score"`                  // Score is the score with the current weights.
+	Probability   float64    `json:"probability,omitempty"`  // Probability is how likely the message was important at arrival, by how labels followed such scores; absent if too little was known.
+	NoScore       bool       `json:"no_score,omitempty"`     // NoScore reports that the features of the message are no longer kept. Score is then that at arrival.
+	Label         string     `json:"label,omitempty"`        // Label is the label learnt for the message, important or ordinary; absent if there is none.
+	Source        string     `json:"label_source,omitempty"` // Source is where the label came from.
 	// Mark is what became of the newest mark of hinged on the message: intended,
 	// confirmed, refused, abandoned, undoing, undone or gone, as in the ledger; absent
 	// if there was none.
-	Mark    string `json:"mark,omitempty"`
-	Marked  bool   `json:"marked"`            // Marked reports whether a mark of hinged is on the message or about to be.
-	Wrong   bool   `json:"wrong"`             // Wrong reports whether the label differs from the decision at arrival.
-	Mailbox string `json:"mailbox,omitempty"` // Mailbox is where the message lies; absent if it is in no watched mailbox.
-	UID     uint32 `json:"uid,omitempty"`     // UID is the UID of the message in that mailbox.
-	// For lists what speaks for the message, in a few words each, as in explain.
-	For     []string `json:"for"`
-	Against []string `json:"against"` // Against lists what speaks against the message.
+	Mark    string   `json:"mark,omitempty"`
+	Marked  bool     `json:"marked"`            // Marked reports whether a mark of hinged is on the message or about to be.
+	Wrong   bool     `json:"wrong"`             // Wrong reports whether the label differs from the decision at arrival.
+	Mailbox string   `json:"mailbox,omitempty"` // Mailbox is where the message lies; absent if it is in no watched mailbox.
+	UID     uint32   `json:"uid,omitempty"`     // UID is the UID of the message in that mailbox.
+	For     []string `json:"for"`               // For lists what speaks for the message, in a few words each, as in explain.
+	Against []string `json:"against"`           // Against lists what speaks against the message.
 	// name has the words of the sender's name, for the search alone.
 	name []string
 }
@@ -155,7 +149,7 @@ func getMessages(ctx context.Context, a Account, q MessagesRequest) (out Message
 	if out.More = left; !left {
 		out.Next = 0
 	}
-	return out, placeMessages(ctx, a, out.Messages)
+	return out, nil
 }
 
 // fill lists the messages in found that have all the words, until there are enough, and
@@ -285,7 +279,7 @@ func summariseMessages(ctx context.Context, a Account, vectors *writer.Vectors, 
 	err := a.Look(ctx, func(d *Desk) error {
 		for i, l := range some {
 			if m, ok := d.Filter.State().Messages.Get(string(l.key[:])); ok {
-				out[i] = d.summarise(l.key, &m, features[i])
+				out[i] = summarise(d.Filter, l.key, &m, features[i])
 			}
 		}
 		return nil
@@ -293,10 +287,9 @@ func summariseMessages(ctx context.Context, a Account, vectors *writer.Vectors, 
 	return out, err
 }
 
-// summarise says what became of a message. x are its features; nil: they are no longer
-// kept.
-func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Features) MessageSummary {
-	f := d.Filter
+// summarise says what is known of a message, what became of it and where it lies. x are its
+// features; nil: they are no longer kept.
+func summarise(f *filter.Filter, k store.MessageKey, m *store.Message, x *featurize.Features) MessageSummary {
 	out := MessageSummary{
 		Message: hexKey(k), Number: m.Seq, Arrived: TimeOf(m.Arrived), Outcome: m.Outcome.String(), Stands: filter.Stands(m).String(), Reason: m.Reason.String(),
 		ScoreThen: m.Score, ThresholdThen: m.Threshold, Score: m.Score, NoScore: x == nil,
@@ -312,6 +305,9 @@ func (d *Desk) summarise(k store.MessageKey, m *store.Message, x *featurize.Feat
 	}
 	if state, ok := f.Ledger().LastMark(k); ok {
 		out.Mark = state.String()
+	}
+	if found := f.Ledger().Places.Find(k); len(found) > 0 {
+		out.Mailbox, out.UID = found[0].Mailbox, found[0].UID
 	}
 	if x != nil {
 		gist := words.GistOf(x)
@@ -334,26 +330,3 @@ func (m *MessageSummary) has(words []string) bool {
 
 // folded is a text in the form in which texts are compared.
 func folded(s string) string { return cases.Fold().String(norm.NFKC.String(s)) }
-
-// placeMessages says where messages lie.
-func placeMessages(ctx context.Context, a Account, messages []MessageSummary) error {
-	if len(messages) == 0 {
-		return nil
-	}
-	at := make(map[store.MessageKey]int, len(messages))
-	for i := range messages {
-		var k store.MessageKey
-		if _, err := hex.Decode(k[:], []byte(messages[i].Message)); err != nil {
-			return err
-		}
-		at[k] = i
-	}
-	return a.Look(ctx, func(d *Desk) error {
-		for k, i := range at {
-			if found := d.Filter.Ledger().Places.Find(k); len(found) > 0 {
-				messages[i].Mailbox, messages[i].UID = found[0].Mailbox, found[0].UID
-			}
-		}
-		return nil
-	})
-}

@@ -34,18 +34,14 @@ type LessonPulls struct {
 
 // LessonPull is what one earlier lesson adds to a score.
 type LessonPull struct {
-	Message string     `json:"message,omitempty"` // Message is the key of the message that was learnt from, in hexadecimal; absent if it is not known any more.
-	Itself  bool       `json:"itself,omitempty"`  // Itself reports whether that is the explained message itself.
-	At      *time.Time `json:"at,omitempty"`      // At is when that message arrived; absent if the message is no longer known.
-	From    string     `json:"from,omitempty"`    // From is its sender's address; absent if its words are not kept.
-	Subject []string   `json:"subject,omitempty"` // Subject has words of its subject, possibly in another order.
-	Label   string     `json:"label"`             // Label is the label that was learnt: important or ordinary.
-	// Source is where the label came from: what the owner did, or silence; absent if the
-	// message is no longer known.
-	Source string `json:"label_source,omitempty"`
-	// Pull is what the lesson adds to the score: how often it stands in the weights times
-	// the dot product of both messages' vectors.
-	Pull float64 `json:"pull"`
+	Message string     `json:"message,omitempty"`      // Message is the key of the message that was learnt from, in hexadecimal; absent if it is not known any more.
+	Itself  bool       `json:"itself,omitempty"`       // Itself reports whether that is the explained message itself.
+	At      *time.Time `json:"at,omitempty"`           // At is when that message arrived; absent if the message is no longer known.
+	From    string     `json:"from,omitempty"`         // From is its sender's address; absent if its words are not kept.
+	Subject []string   `json:"subject,omitempty"`      // Subject has words of its subject, possibly in another order.
+	Label   string     `json:"label"`                  // Label is the label that was learnt: important or ordinary.
+	Source  string     `json:"label_source,omitempty"` // Source is where the label came from: what the owner did, or silence; absent if the message is no longer known.
+	Pull    float64    `json:"pull"`                   // Pull is what the lesson adds to the score: how often it stands in the weights times the dot product of both messages' vectors.
 }
 
 const (
@@ -66,7 +62,6 @@ type trace struct {
 	next    uint64 // number of the next lesson
 }
 
-// traced notes what a score is traced by.
 func (d *Desk) traced(k store.MessageKey, ex *filter.Explanation) trace {
 	t := trace{message: k, score: ex.Score, vector: slices.Clone(ex.Features.Vector()), next: d.Filter.State().LessonNext()}
 	t.origins, t.kept = d.Filter.Explainer.Origins(t.vector)
@@ -117,7 +112,6 @@ func (p *LessonPulls) tracePulls(ctx context.Context, a Account, past Past) erro
 	return nil
 }
 
-// pulls returns all lessons that pull.
 func (t *trace) pulls(ctx context.Context, past Past, vectors *writer.Vectors) (out []pull, err error) {
 	origins := t.origins
 	if !t.kept {

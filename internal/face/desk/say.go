@@ -8,6 +8,9 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/rivo/uniseg"
 )
 
 // Count says how many there are of something.
@@ -20,6 +23,34 @@ func plural(n int, one, more string) string {
 		return one
 	}
 	return more
+}
+
+// OneLine fits what a stranger wrote on one line, without controls, not even those that turn
+// the direction of what follows, of so many characters at most.
+func OneLine(s string, most int) string {
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool {
+		return r == ' ' || unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+	}), " ")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// Clip cuts a line so that it takes at most so many columns of a terminal. What that shows as
+// one character stays whole.
+func Clip(line string, most int) string {
+	if uniseg.StringWidth(line) <= most {
+		return line
+	}
+	at, end := 0, 0
+	for g := uniseg.NewGraphemes(line); g.Next(); {
+		if at += g.Width(); at > most-1 {
+			break
+		}
+		_, end = g.Positions()
+	}
+	return line[:end] + "…"
 }
 
 // Moment is a time as answers show it.
@@ -38,7 +69,6 @@ func lines(w io.Writer, err *error) func(format string, a ...any) {
 	}
 }
 
-// kinds says how many lessons were of each label.
 func kinds(important, ordinary int) string {
 	if important+ordinary == 0 {
 		return ""

@@ -30,15 +30,14 @@ var GetAccount = offer(Verb[None, AccountStatus]{
 
 // Status is what `hinged status` prints, also with --json.
 type Status struct {
-	Running  bool          `json:"running"`           // whether a daemon answered; if not, the status was read from the store
-	PID      int           `json:"pid,omitempty"`     // process ID of the daemon
-	Version  string        `json:"version"`           // version of the program that answered
-	Warnings []string      `json:"warnings"`          // Warnings say in words what the operator of the daemon should look into.
-	Backups  *BackupStatus `json:"backups,omitempty"` // Backups is the status of the backups that the daemon makes by itself.
-	// Dashboard is the address of the pages for a browser; absent if there are none.
-	Dashboard string          `json:"dashboard,omitempty"`
-	Accounts  []AccountStatus `json:"accounts"`         // accounts sorted by name; accounts of a stream only if there are few
-	Stream    *stream.Status  `json:"stream,omitempty"` // Stream is the status of the accounts whose mail comes through Kafka.
+	Running   bool            `json:"running"`             // whether a daemon answered; if not, the status was read from the store
+	PID       int             `json:"pid,omitempty"`       // process ID of the daemon
+	Version   string          `json:"version"`             // version of the program that answered
+	Warnings  []string        `json:"warnings"`            // Warnings say in words what the operator of the daemon should look into.
+	Backups   *BackupStatus   `json:"backups,omitempty"`   // Backups is the status of the backups that the daemon makes by itself.
+	Dashboard string          `json:"dashboard,omitempty"` // Dashboard is the address of the pages for a browser; absent if there are none.
+	Accounts  []AccountStatus `json:"accounts"`            // accounts sorted by name; accounts of a stream only if there are few
+	Stream    *stream.Status  `json:"stream,omitempty"`    // Stream is the status of the accounts whose mail comes through Kafka.
 }
 
 // BackupStatus is the status of the backups that the daemon makes by itself.
@@ -57,23 +56,19 @@ type AccountStatus struct {
 	Doing   string `json:"doing"`   // Doing says in one sentence what the account is doing.
 	// InSnapshot reports whether the account's state is still in the snapshot from which
 	// its partition was taken over. None of the numbers are available then.
-	InSnapshot  bool       `json:"in_snapshot,omitempty"`
-	Warnings    []string   `json:"warnings"`               // Warnings say in words what the owner should look into.
-	Connected   bool       `json:"connected"`              // whether the mail server responds at present
-	Paused      bool       `json:"paused"`                 // Paused reports whether the owner has paused the account; `hinged resume` ends the pause.
-	PausedSince *time.Time `json:"paused_since,omitempty"` // PausedSince is when the pause began.
-	// ConsentNeeded reports whether the mail provider accepts no token until the owner
-	// logs in there again.
-	ConsentNeeded bool `json:"consent_needed"`
+	InSnapshot    bool       `json:"in_snapshot,omitempty"`
+	Warnings      []string   `json:"warnings"`               // Warnings say in words what the owner should look into.
+	Connected     bool       `json:"connected"`              // whether the mail server responds at present
+	Paused        bool       `json:"paused"`                 // Paused reports whether the owner has paused the account; `hinged resume` ends the pause.
+	PausedSince   *time.Time `json:"paused_since,omitempty"` // PausedSince is when the pause began.
+	ConsentNeeded bool       `json:"consent_needed"`         // ConsentNeeded reports whether the mail provider accepts no token until the owner logs in there again.
 	// LoginRefused reports whether the mail server refuses the login until somebody
 	// steps in: a wrong password, none at all, or no way to log in that both sides know.
-	LoginRefused bool   `json:"login_refused"`
-	Problem      string `json:"problem,omitempty"` // Problem says in words what is wrong; "" if nothing is.
-	// DownSince is when the connection to the mail server was lost; absent while there is
-	// one.
-	DownSince  *time.Time `json:"down_since,omitempty"`
-	Reconnects int        `json:"reconnects"` // number of connections after the first one
-	Remaining  int        `json:"remaining"`  // Remaining counts messages that have not been read yet.
+	LoginRefused bool       `json:"login_refused"`
+	Problem      string     `json:"problem,omitempty"`    // Problem says in words what is wrong; "" if nothing is.
+	DownSince    *time.Time `json:"down_since,omitempty"` // DownSince is when the connection to the mail server was lost; absent while there is one.
+	Reconnects   int        `json:"reconnects"`           // number of connections after the first one
+	Remaining    int        `json:"remaining"`            // Remaining counts messages that have not been read yet.
 
 	Messages uint64 `json:"messages"` // messages seen, including the owner's own
 	Decided  uint64 `json:"decided"`  // messages decided; the owner's own and those in excluded mailboxes are not decided
@@ -83,15 +78,13 @@ type AccountStatus struct {
 	Ordinary  uint64 `json:"learnt_ordinary"`  // lessons with the label ordinary
 	// KnownImportant is how many messages are known to be important, of those that the
 	// threshold is judged by; in shadow the first marks come with need_important of them.
-	KnownImportant int `json:"known_important"`
-	NeedImportant  int `json:"need_important,omitempty"` // absent once marks are set
-	Pending        int `json:"pending_labels"`           // labels whose settle window has not ended yet
-	// SettledBy is when the last of them counts unless the owner takes it back; absent
-	// without any.
-	SettledBy *time.Time `json:"settled_by,omitempty"`
-	CleanUps  uint64     `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
-	Waiting   int        `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
-	Unknown   uint64     `json:"unknown"`                      // messages about which silence said nothing: personal letters that were read and kept
+	KnownImportant int        `json:"known_important"`
+	NeedImportant  int        `json:"need_important,omitempty"`     // absent once marks are set
+	Pending        int        `json:"pending_labels"`               // labels whose settle window has not ended yet
+	SettledBy      *time.Time `json:"settled_by,omitempty"`         // SettledBy is when the last of them counts unless the owner takes it back; absent without any.
+	CleanUps       uint64     `json:"labels_withdrawn_as_clean_up"` // labels that taught nothing because too many arrived at once
+	Waiting        int        `json:"waiting_for_silence"`          // messages without a label; silence will make them ordinary
+	Unknown        uint64     `json:"unknown"`                      // messages about which silence said nothing: personal letters that were read and kept
 
 	Reading ReadingStatus `json:"reading"` // what is learnt from what the owner reads
 
@@ -119,9 +112,7 @@ type AccountStatus struct {
 	// EndOfShadow says in words what would end the shadow; "" if there is no shadow or
 	// only the configuration can end it.
 	EndOfShadow string `json:"end_of_shadow,omitempty"`
-	// Questions is how many messages it is worth asking the owner about now, at most 3; 0
-	// once marks are set. See Invitation.
-	Questions int `json:"questions"`
+	Questions   int    `json:"questions"` // Questions is how many messages of the last four weeks a label would teach something about; 0 during a pause. See Invitation.
 	// WouldMark counts, in shadow, the messages of late that hinged would have marked, without
 	// those that the owner called ordinary since.
 	WouldMark   int       `json:"would_mark,omitempty"`
@@ -168,9 +159,8 @@ type MailboxStatus struct {
 	Messages      int    `json:"messages"`       // number of messages known to be in the mailbox
 	// LookedAt is when the mail server last answered about the mailbox; absent if it has not
 	// since the daemon or its connection settings began.
-	LookedAt *time.Time `json:"looked_at,omitempty"`
-	// Listening reports whether the mail server tells of changes by itself since then.
-	Listening bool `json:"listening,omitempty"`
+	LookedAt  *time.Time `json:"looked_at,omitempty"`
+	Listening bool       `json:"listening,omitempty"` // Listening reports whether the mail server tells of changes by itself since then.
 }
 
 // Summarise reads the numbers of an account from its filter.
@@ -199,8 +189,8 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		s.NeedImportant = filter.FirstLabels
 		s.noteWould(f)
 	}
-	if (s.InShadow || !f.Line().Trained()) && o.Shadow != filter.ShadowOn && !acc.Paused {
-		s.Questions = min(MostInvited, len(f.Messages.Askable(acc.Clock.Add(-AskDays*24*time.Hour)).Messages))
+	if !acc.Paused {
+		s.Questions = len(f.Messages.Askable(acc.Clock.Add(-AskDays * 24 * time.Hour)).Messages)
 	}
 	s.Rules, s.RulesOfTopic = rulesOf(f)
 	for _, name := range st.Boxes.Keys() {
@@ -219,7 +209,6 @@ const (
 	mostNamed = 5
 )
 
-// noteWould notes what hinged would have marked.
 func (s *AccountStatus) noteWould(f *filter.Filter) {
 	for _, k := range f.Messages.WouldMark(mostWould) {
 		if m, _ := f.State().Messages.Get(string(k[:])); filter.Stands(&m) != store.DecidedImportant {

@@ -20,9 +20,8 @@ var GetTrend = offer(Verb[TrendRequest, Trend]{
 
 // TrendRequest says about which days.
 type TrendRequest struct {
-	Days int `json:"days,omitempty" jsonschema:"minimum=0"` // Days is the number of days, the last one included; 0: 28, and never more than 370.
-	// Until is a moment of the last day; absent: today.
-	Until *time.Time `json:"until,omitempty"`
+	Days  int        `json:"days,omitempty" jsonschema:"minimum=0"` // Days is the number of days, the last one included; 0: 28, and never more than 370.
+	Until *time.Time `json:"until,omitempty"`                       // Until is a moment of the last day; absent: today.
 }
 
 // Trend is how an account has been doing over time. The curves are about the lessons in
@@ -32,37 +31,29 @@ type Trend struct {
 	Account  string `json:"account"`   // Account is the account that the figures belong to.
 	TimeZone string `json:"time_zone"` // TimeZone is the time zone in which the days begin.
 
-	// FirstLesson is the number of the first lesson of the curves: the oldest one in the
-	// lesson log.
-	FirstLesson  uint64     `json:"first_lesson"`
-	LessonsSince *time.Time `json:"lessons_since,omitempty"` // LessonsSince is the time of that lesson; absent if there are no lessons.
-	Lessons      int        `json:"lessons"`                 // Lessons is the number of lessons of the curves.
-	// EarlierMistakes is the number of mistakes before that. With those of the curve it
-	// is the number in status.
-	EarlierMistakes  uint64  `json:"earlier_mistakes"`
-	EarlierHingeLoss float64 `json:"earlier_hinge_loss"` // EarlierHingeLoss is the hinge loss summed over the lessons before that.
+	FirstLesson      uint64     `json:"first_lesson"`            // FirstLesson is the number of the first lesson of the curves: the oldest one in the lesson log.
+	LessonsSince     *time.Time `json:"lessons_since,omitempty"` // LessonsSince is the time of that lesson; absent if there are no lessons.
+	Lessons          int        `json:"lessons"`                 // Lessons is the number of lessons of the curves.
+	EarlierMistakes  uint64     `json:"earlier_mistakes"`        // EarlierMistakes is the number of mistakes before that. With those of the curve it is the number in status.
+	EarlierHingeLoss float64    `json:"earlier_hinge_loss"`      // EarlierHingeLoss is the hinge loss summed over the lessons before that.
 	// Mistakes are points of the curves of mistakes, ceiling and summed hinge loss, in
 	// the order of the lessons, at most 300. The last point is about the last lesson.
-	Mistakes []TrendPoint `json:"mistakes"`
-	// NoCeiling says why no theorem covers the lessons; "" if one does.
-	NoCeiling string `json:"no_ceiling,omitempty"`
+	Mistakes  []TrendPoint `json:"mistakes"`
+	NoCeiling string       `json:"no_ceiling,omitempty"` // NoCeiling says why no theorem covers the lessons; "" if one does.
 
 	From time.Time `json:"from"` // From is the beginning of the first day.
 	To   time.Time `json:"to"`   // To is the end of the last day.
 	// CountedSince is when the oldest message arrived that is still known, if there were
 	// earlier ones. Days before that have no figures, and the first one has too few.
-	CountedSince *time.Time `json:"counted_since,omitempty"`
-	MarkingSince *time.Time `json:"marking_since,omitempty"` // MarkingSince is when the shadow ended by itself; absent if it did not.
-	Days         []TrendDay `json:"days"`                    // Days are in order, each day once.
-	// Weeks are periods of seven days, the newest first. The last one may be shorter.
-	Weeks []TrendPeriod `json:"weeks"`
-	Sum   TrendPeriod   `json:"sum"` // Sum is about all of the days.
+	CountedSince *time.Time    `json:"counted_since,omitempty"`
+	MarkingSince *time.Time    `json:"marking_since,omitempty"` // MarkingSince is when the shadow ended by itself; absent if it did not.
+	Days         []TrendDay    `json:"days"`                    // Days are in order, each day once.
+	Weeks        []TrendPeriod `json:"weeks"`                   // Weeks are periods of seven days, the newest first. The last one may be shorter.
+	Sum          TrendPeriod   `json:"sum"`                     // Sum is about all of the days.
 
-	MarkedShare float64 `json:"marked_share"` // MarkedShare is the share of decided messages that were marked.
-	// Budget is the share of mail that may be marked; absent if the threshold is not set
-	// by a budget.
-	Budget float64 `json:"budget,omitempty"`
-	PerDay int     `json:"marks_per_day,omitempty"` // PerDay is the most marks that may be set on one day; absent if there is no limit.
+	MarkedShare float64 `json:"marked_share"`            // MarkedShare is the share of decided messages that were marked.
+	Budget      float64 `json:"budget,omitempty"`        // Budget is the share of mail that may be marked; absent if the threshold is not set by a budget.
+	PerDay      int     `json:"marks_per_day,omitempty"` // PerDay is the most marks that may be set on one day; absent if there is no limit.
 	// KeptShare is the share of marks that the owner left on, among those and the marks
 	// that the owner removed; absent if there are none. Marks that hinged removed at the
 	// owner's request count as neither. It is the precision of the marks, as the owner
@@ -75,12 +66,11 @@ type Trend struct {
 
 // TrendPoint is a point of the curves over the lessons.
 type TrendPoint struct {
-	At       time.Time `json:"at"`       // At is when the lesson was learnt.
-	Lesson   int       `json:"lesson"`   // Lesson counts the lessons of the curves up to this point, this one included.
-	Mistakes uint64    `json:"mistakes"` // Mistakes counts the mistakes in these lessons.
-	// Ceiling is the certified maximum of mistakes in these lessons; -1 if there is none.
-	Ceiling   int64   `json:"ceiling"`
-	HingeLoss float64 `json:"hinge_loss"` // HingeLoss is the hinge loss summed over these lessons.
+	At        time.Time `json:"at"`         // At is when the lesson was learnt.
+	Lesson    int       `json:"lesson"`     // Lesson counts the lessons of the curves up to this point, this one included.
+	Mistakes  uint64    `json:"mistakes"`   // Mistakes counts the mistakes in these lessons.
+	Ceiling   int64     `json:"ceiling"`    // Ceiling is the certified maximum of mistakes in these lessons; -1 if there is none.
+	HingeLoss float64   `json:"hinge_loss"` // HingeLoss is the hinge loss summed over these lessons.
 }
 
 // TrendDay is what happened to the messages that arrived on one day.
@@ -98,24 +88,20 @@ type TrendPeriod struct {
 
 // TrendCounts counts messages by their day of arrival, as they are known now.
 type TrendCounts struct {
-	Decided   int `json:"decided"`   // Decided counts the messages that were decided.
-	Important int `json:"important"` // Important counts those that were decided important.
-	Unsure    int `json:"unsure"`    // Unsure counts those that were decided unsure.
-	Ordinary  int `json:"ordinary"`  // Ordinary counts those that were decided ordinary.
-	Marked    int `json:"marked"`    // Marked counts messages on which hinged set a mark.
-	TakenOff  int `json:"taken_off"` // TakenOff counts marked messages from which the owner removed the mark.
-	Undone    int `json:"undone"`    // Undone counts marked messages from which hinged removed the mark at the owner's request.
-	Kept      int `json:"kept"`      // Kept counts all other marked messages.
-	Judged    int `json:"judged"`    // Judged counts decided messages whose label is known by now.
-	Found     int `json:"found"`     // Found counts messages that were decided important and are important according to their label.
-	Missed    int `json:"missed"`    // Missed counts messages that are important according to their label and were not decided so.
-	// FalseAlarms counts messages that were decided important and are ordinary according
-	// to their label.
-	FalseAlarms int `json:"false_alarms"`
-	// ByOwner counts the wrong decisions that the owner's own actions show; silence shows
-	// the others.
-	ByOwner int `json:"wrong_by_owner"`
-	Wrong   int `json:"wrong_decisions"` // Wrong counts missed messages and false alarms together.
+	Decided     int `json:"decided"`         // Decided counts the messages that were decided.
+	Important   int `json:"important"`       // Important counts those that were decided important.
+	Unsure      int `json:"unsure"`          // Unsure counts those that were decided unsure.
+	Ordinary    int `json:"ordinary"`        // Ordinary counts those that were decided ordinary.
+	Marked      int `json:"marked"`          // Marked counts messages on which hinged set a mark.
+	TakenOff    int `json:"taken_off"`       // TakenOff counts marked messages from which the owner removed the mark.
+	Undone      int `json:"undone"`          // Undone counts marked messages from which hinged removed the mark at the owner's request.
+	Kept        int `json:"kept"`            // Kept counts all other marked messages.
+	Judged      int `json:"judged"`          // Judged counts decided messages whose label is known by now.
+	Found       int `json:"found"`           // Found counts messages that were decided important and are important according to their label.
+	Missed      int `json:"missed"`          // Missed counts messages that are important according to their label and were not decided so.
+	FalseAlarms int `json:"false_alarms"`    // FalseAlarms counts messages that were decided important and are ordinary according to their label.
+	ByOwner     int `json:"wrong_by_owner"`  // ByOwner counts the wrong decisions that the owner's own actions show; silence shows the others.
+	Wrong       int `json:"wrong_decisions"` // Wrong counts missed messages and false alarms together.
 	// SimpleRule counts the decisions that would have been wrong with a simple rule: a
 	// message is important if the owner had written to its sender before.
 	SimpleRule int `json:"simple_rule_wrong"`

@@ -36,11 +36,9 @@ type UndoMarksRequest struct {
 	Message string `json:"message,omitempty"`
 	// Numbers leave alone all marks but those of these entries of the ledger; none: no
 	// mark is left alone for that. ErrNoEntry: there is no such entry.
-	Numbers []uint64 `json:"numbers,omitempty"`
-	DryRun  bool     `json:"dry_run,omitempty"` // DryRun: only say what would be done.
-	// Patience is how long to wait while the server confirms nothing more; 0: a
-	// minute.
-	Patience time.Duration `json:"patience,omitempty" jsonschema:"-"`
+	Numbers  []uint64      `json:"numbers,omitempty"`
+	DryRun   bool          `json:"dry_run,omitempty"`                 // DryRun: only say what would be done.
+	Patience time.Duration `json:"patience,omitempty" jsonschema:"-"` // Patience is how long to wait while the server confirms nothing more; 0: a minute.
 }
 
 // ErrNoEntry is wrapped when an entry of the ledger is named that it doesn't have.
@@ -59,25 +57,17 @@ const (
 
 // UndoneMarks is what `hinged undo --marks` did or, with --dry-run, would do.
 type UndoneMarks struct {
-	Account string `json:"account"` // Account is the account whose marks were taken back.
-	// DryRun reports whether this was a dry run. If so, nothing was changed, and the
-	// figures say what would be taken back.
-	DryRun bool       `json:"dry_run"`
-	Since  *time.Time `json:"since,omitempty"` // Since is the time before which marks were left alone.
-	Undone int        `json:"undone"`          // Undone counts marks that were taken back; the server has confirmed it.
-	// Waiting counts marks that are to be taken back and whose removal the server has not
-	// confirmed yet.
-	Waiting int `json:"waiting"`
-	// Unseen counts marks on messages found in no watched mailbox. They are taken back if
-	// the messages reappear within a day.
-	Unseen int `json:"unseen"`
-	Passed int `json:"passed"` // Passed counts marks that were no longer on their messages.
-	Own    int `json:"own"`    // Own counts marks left alone because the owner or another program set them.
-	// Companions counts companion keywords that were removed although the mark was no
-	// longer on the message or was not hinged's.
-	Companions int    `json:"companions"`
-	Failed     int    `json:"failed"`    // Failed counts marks that the server refused to remove.
-	Forgotten  uint64 `json:"forgotten"` // Forgotten counts marks that are too old to be in the ledger.
+	Account    string     `json:"account"`         // Account is the account whose marks were taken back.
+	DryRun     bool       `json:"dry_run"`         // DryRun reports whether this was a dry run. If so, nothing was changed, and the figures say what would be taken back.
+	Since      *time.Time `json:"since,omitempty"` // Since is the time before which marks were left alone.
+	Undone     int        `json:"undone"`          // Undone counts marks that were taken back; the server has confirmed it.
+	Waiting    int        `json:"waiting"`         // Waiting counts marks that are to be taken back and whose removal the server has not confirmed yet.
+	Unseen     int        `json:"unseen"`          // Unseen counts marks on messages found in no watched mailbox. They are taken back if the messages reappear within a day.
+	Passed     int        `json:"passed"`          // Passed counts marks that were no longer on their messages.
+	Own        int        `json:"own"`             // Own counts marks left alone because the owner or another program set them.
+	Companions int        `json:"companions"`      // Companions counts companion keywords that were removed although the mark was no longer on the message or was not hinged's.
+	Failed     int        `json:"failed"`          // Failed counts marks that the server refused to remove.
+	Forgotten  uint64     `json:"forgotten"`       // Forgotten counts marks that are too old to be in the ledger.
 	// Restored reports whether the account came from a backup or an export. Marks set
 	// after that copy was made may be missing from the ledger.
 	Restored bool         `json:"restored"`
@@ -292,7 +282,6 @@ func (u *UndoneMarks) whole() []UndoneMark {
 	return out
 }
 
-// count adds the results up.
 func (u *UndoneMarks) count() {
 	of := map[string]*int{
 		UndoneDone: &u.Undone, UndoneWaiting: &u.Waiting, UndoneUnseen: &u.Unseen,
@@ -306,7 +295,6 @@ func (u *UndoneMarks) count() {
 	}
 }
 
-// where counts the marks with one result by mailbox.
 func where(u UndoneMarks, result string) string {
 	in := map[string]int{}
 	for _, m := range u.Marks {
@@ -326,7 +314,6 @@ func where(u UndoneMarks, result string) string {
 	return ": " + strings.Join(out, ", ")
 }
 
-// reasons lists why the server would not, each once.
 func reasons(u UndoneMarks) string {
 	var out []string
 	for _, m := range u.Marks {

@@ -28,10 +28,8 @@ type UnlearnRequest struct {
 
 // UnlearntLessons is what `hinged undo --learning` did or, with --dry-run, would do.
 type UnlearntLessons struct {
-	Account string `json:"account"` // Account is the account whose lessons were taken back.
-	// DryRun reports whether this was a dry run. If so, nothing was changed, and the
-	// figures say what would be taken back.
-	DryRun    bool       `json:"dry_run"`
+	Account   string     `json:"account"`         // Account is the account whose lessons were taken back.
+	DryRun    bool       `json:"dry_run"`         // DryRun reports whether this was a dry run. If so, nothing was changed, and the figures say what would be taken back.
 	To        time.Time  `json:"to"`              // To is the time to which the learning was reset. Earlier lessons stay.
 	Lessons   int        `json:"lessons"`         // Lessons counts the lessons taken back.
 	Important int        `json:"important"`       // Important counts those of the lessons that called a message important.
@@ -140,8 +138,6 @@ func ceilSecond(m store.Moment) time.Time {
 	return m.Add(time.Second - time.Millisecond).Time().Truncate(time.Second)
 }
 
-// tooEarly puts a refusal into words: advice says what can be done, given the
-// earliest time.
 func tooEarly(err error, advice string) error {
 	var early *past.TooEarlyError
 	if !errors.As(err, &early) {

@@ -82,11 +82,10 @@ func (q VerifyRequest) Wrong() error {
 
 // Verification is what `hinged verify` found.
 type Verification struct {
-	Problems []string         `json:"problems"` // Problems are the results of the store's own check, in words.
-	Accounts []VerifiedReplay `json:"accounts"` // one result for each account, sorted by name
-	OK       bool             `json:"ok"`       // whether nothing is wrong
-	// Compacted says how large the store was and is; absent if it was not compacted.
-	Compacted *Compaction `json:"compacted,omitempty"`
+	Problems  []string         `json:"problems"`            // Problems are the results of the store's own check, in words.
+	Accounts  []VerifiedReplay `json:"accounts"`            // one result for each account, sorted by name
+	OK        bool             `json:"ok"`                  // whether nothing is wrong
+	Compacted *Compaction      `json:"compacted,omitempty"` // Compacted says how large the store was and is; absent if it was not compacted.
 }
 
 // Digests are those of the accounts as they were committed.

@@ -8,16 +8,6 @@ import (
 	"github.com/hinged/hinged/internal/measure/whatif"
 )
 
-// Errors of what-ifs.
-var (
-	// ErrWhatIfRunning is wrapped when an account has a what-if that has not ended.
-	ErrWhatIfRunning = whatif.ErrRunning
-	// ErrNoWhatIf is wrapped when a what-if is asked for that is not known, or no longer.
-	ErrNoWhatIf = whatif.ErrNoRun
-	// ErrWhatIfSettings is wrapped when settings can't be replayed.
-	ErrWhatIfSettings = whatif.ErrSettings
-)
-
 // WhatIfQuery names a run of an account.
 type WhatIfQuery struct {
 	ID string `json:"id,omitempty"` // as StartWhatIf gave it; "": the last one

@@ -37,17 +37,13 @@ type Words struct {
 	// Supports is the number of examples that a kernel learner has. With a kernel, the
 	// weight of a feature depends on the message. The weights shown here are those of
 	// each feature by itself.
-	Supports int `json:"supports,omitempty"`
-	// Rules are the owner's rules with the weights of their features; only without words
-	// on the command line.
-	Rules []RuleStatus  `json:"rules,omitempty"`
-	Words []WordWeights `json:"words,omitempty"` // Words are those given on the command line.
+	Supports int           `json:"supports,omitempty"`
+	Rules    []RuleStatus  `json:"rules,omitempty"` // Rules are the owner's rules with the weights of their features; only without words on the command line.
+	Words    []WordWeights `json:"words,omitempty"` // Words are those given on the command line.
 	// Important are the features that speak most for important, strongest first; only
 	// without words on the command line.
 	Important []WordWeight `json:"important,omitempty"`
-	// Ordinary are the features that speak most for ordinary, strongest first; only
-	// without words on the command line.
-	Ordinary []WordWeight `json:"ordinary,omitempty"`
+	Ordinary  []WordWeight `json:"ordinary,omitempty"` // Ordinary are the features that speak most for ordinary, strongest first; only without words on the command line.
 }
 
 // WordWeights are the weights of all features made from one word.
@@ -64,9 +60,7 @@ type WordWeight struct {
 	// Weight is the weight of the feature. A positive weight speaks for important. In a
 	// message, the feature adds its value times this weight to the score.
 	Weight float64 `json:"weight"`
-	// Rule is the label of the owner's rule that limits the weight: important or
-	// ordinary.
-	Rule string `json:"rule,omitempty"`
+	Rule   string  `json:"rule,omitempty"` // Rule is the label of the owner's rule that limits the weight: important or ordinary.
 }
 
 const unnamed = "unknown: in fewer than 3 learnt messages, or its words are not kept"

@@ -152,8 +152,6 @@ func (w *writing) step(ctx context.Context) (again time.Time) {
 	return now
 }
 
-// last is when the last digest mail was due by now, and lastDay when the time of the day was
-// at which letters are written.
 func (w *writing) last(now time.Time) time.Time {
 	at := w.lastDay(now)
 	for w.Weekly && at.Weekday() != time.Monday {
@@ -223,11 +221,14 @@ func (w *writing) write(ctx context.Context, at, now time.Time) error {
 	return w.post(ctx, a, todays[0], raw)
 }
 
-// post puts a letter into the mailbox, and enters that it is there.
 func (w *writing) post(ctx context.Context, a desk.Account, l ledger.Letter, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, postPatience)
 	defer cancel()
-	if err := a.Post(ctx, w.Mailbox, l.MessageID, raw); err != nil {
+	mail, err := a.Mail()
+	if err == nil {
+		err = mail.Post(ctx, w.Mailbox, l.MessageID, raw)
+	}
+	if err != nil {
 		return err
 	}
 	return w.settle(context.WithoutCancel(ctx), a, l.Number, true)

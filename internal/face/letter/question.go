@@ -118,7 +118,7 @@ func (w *writing) asks(m *desk.MessageSummary, headings map[string]desk.Heading)
 	if !ok {
 		h = desk.Heading{From: m.From, Subject: strings.Join(m.Subject, " ")}
 	}
-	from, about := line(cmp.Or(h.From, "an unknown sender"), 80), line(cmp.Or(h.Subject, "(no subject)"), 200)
+	from, about := desk.OneLine(cmp.Or(h.From, "an unknown sender"), 80), desk.OneLine(cmp.Or(h.Subject, "(no subject)"), 200)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Does this message matter to you?\n\n  %s\n  from %s\n", about, from)
 	if m.Arrived != nil {

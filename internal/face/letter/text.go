@@ -38,7 +38,6 @@ type content struct {
 
 func (c *content) empty() bool { return len(c.marked)+len(c.questions)+len(c.lessons) == 0 }
 
-// gather reads what a letter tells of.
 func (w *writing) gather(ctx context.Context, a desk.Account, from, to time.Time) (*content, error) {
 	c := &content{from: from, to: to}
 	s, err := a.Status(ctx)
@@ -118,7 +117,6 @@ func (w *writing) readHeadings(ctx context.Context, keys []string) (map[string]d
 	return found.Headings, ctx.Err()
 }
 
-// compose makes the message as it is put into the mailbox.
 func (w *writing) compose(subject, text, id string, now time.Time) ([]byte, error) {
 	var h mail.Header
 	h.SetDate(now.In(w.Zone))
@@ -151,7 +149,6 @@ func (w *writing) subject(c *content) string {
 	return fmt.Sprintf("hinged: %s, until %s", desk.Count(len(c.marked), "important message"), day)
 }
 
-// text is what the owner reads.
 func (w *writing) text(c *content) string {
 	var b strings.Builder
 	const moment = "Monday, 2 January 15:04"
@@ -169,7 +166,7 @@ func (w *writing) text(c *content) string {
 			why = "your rule " + m.Rule
 		}
 		if why != "" {
-			fmt.Fprintf(&b, "  because: %s\n", line(why, 300))
+			fmt.Fprintf(&b, "  because: %s\n", desk.OneLine(why, 300))
 		}
 		if odds := words.InTen(m.Probability); odds != "" {
 			fmt.Fprintf(&b, "  %s\n", odds)
@@ -184,7 +181,7 @@ func (w *writing) text(c *content) string {
 		b.WriteString("YOUR ANSWER WOULD TEACH MOST ABOUT\n\n")
 		for _, q := range c.questions {
 			c.item(&b, q.Message, q.From, q.Subject)
-			fmt.Fprintf(&b, "  hinged called it %s (score %+.2f)\n", q.Outcome, q.Score)
+			fmt.Fprintf(&b, "  hinged called it %s (score %+.2f)\n", q.OutcomeNow, q.Score)
 		}
 		b.WriteString("\nIf such a message is important, flag it (star it) in your mail program. If it is not,\nleave it, or remove its mark. To flag this digest answers nothing.\n\n")
 	}
@@ -208,7 +205,7 @@ func (c *content) item(b *strings.Builder, key, address string, words []string) 
 	if !ok {
 		h = desk.Heading{From: address, Subject: strings.Join(words, " ")}
 	}
-	fmt.Fprintf(b, "* %s: %s\n", line(cmp.Or(h.From, "(unknown sender)"), 80), line(cmp.Or(h.Subject, "(no subject)"), 200))
+	fmt.Fprintf(b, "* %s: %s\n", desk.OneLine(cmp.Or(h.From, "(unknown sender)"), 80), desk.OneLine(cmp.Or(h.Subject, "(no subject)"), 200))
 	if h.MessageID != "" && len(h.MessageID) < 300 {
 		fmt.Fprintf(b, "  mid:%s\n", url.PathEscape(h.MessageID))
 	}
@@ -219,13 +216,4 @@ func more(b *strings.Builder, n int) {
 		fmt.Fprintf(b, "and %d more\n", n)
 	}
 	b.WriteString("\n")
-}
-
-// line makes one line of text, so long at most in runes.
-func line(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 || r == 0x85 }), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }

@@ -5,9 +5,11 @@ package metrics
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
@@ -20,26 +22,44 @@ type Health struct {
 	Why string `json:"why,omitempty"` // what is missing, in words
 }
 
-// ready remembers that everything was up once: a connection that is lost later is for the
-// alerts.
-type ready struct {
+// probe remembers what the daemon answered, for those who ask often.
+type probe struct {
 	mu      sync.Mutex
-	once    bool
 	checked time.Time
-	why     string
+	err     error
 }
 
 // checkEvery is how often the daemon is asked, however often somebody asks us.
 const checkEvery = time.Second
 
-// note takes in a status.
-func (r *ready) note(s *desk.Status) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.once {
-		r.why = missing(s)
-		r.once = r.why == ""
+// ask asks the daemon unless that was done just now.
+func (p *probe) ask(patience time.Duration, fn func(context.Context) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.checked) >= checkEvery {
+		// The client may leave; the answer is for others, too.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		p.err, p.checked = fn(ctx), time.Now()
 	}
+	return p.err
+}
+
+// ready remembers that everything was up once: a connection that is lost later is for the
+// alerts.
+type ready struct {
+	probe
+	once atomic.Bool
+}
+
+// note takes in a status, and says what is missing.
+func (r *ready) note(s *desk.Status) error {
+	why := missing(s)
+	if why == "" {
+		r.once.Store(true)
+		return nil
+	}
+	return errors.New(why)
 }
 
 // missing says what is missing before the daemon is ready; "" if nothing is.
@@ -64,37 +84,6 @@ func missing(s *desk.Status) string {
 	return ""
 }
 
-// check asks for the status unless that was done just now.
-func (m *Metrics) check(ctx context.Context) Health {
-	r := &m.ready
-	r.mu.Lock()
-	due := !r.once && time.Since(r.checked) >= checkEvery
-	if due {
-		r.checked = time.Now()
-	}
-	r.mu.Unlock()
-	if due {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		s, err := m.o.Host.Status(ctx)
-		if err != nil {
-			m.log.Warn("the status can't be read", "error", err)
-			return Health{Why: "the status can't be read; the log says why"}
-		}
-		r.note(&s)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return Health{OK: r.once, Why: r.why}
-}
-
-// alive remembers whether the daemon was alive, for those who ask often.
-type alive struct {
-	mu      sync.Mutex
-	checked time.Time
-	err     error
-}
-
 // alivePatience is how long the daemon may take to show that it is alive.
 const alivePatience = 10 * time.Second
 
@@ -102,39 +91,45 @@ const alivePatience = 10 * time.Second
 // to reach a mail server, is no reason to restart it.
 func (m *Metrics) Healthz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := m.lives(); err != nil {
-			answer(w, Health{Why: "the daemon does not answer; the log says more"})
-			return
-		}
-		answer(w, Health{OK: true})
+		err := m.alive.ask(alivePatience, func(ctx context.Context) error {
+			if m.o.Alive == nil {
+				return nil
+			}
+			err := m.o.Alive(ctx)
+			if err != nil {
+				m.log.Warn("the daemon is not alive", "error", err)
+				err = errors.New("the daemon does not answer; the log says more")
+			}
+			return err
+		})
+		answer(w, err)
 	})
-}
-
-// lives asks the daemon whether it is alive unless that was done just now.
-func (m *Metrics) lives() error {
-	a := &m.alive
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if m.o.Alive == nil || time.Since(a.checked) < checkEvery {
-		return a.err
-	}
-	// The client may leave; the answer is for others, too.
-	ctx, cancel := context.WithTimeout(context.Background(), alivePatience)
-	defer cancel()
-	if a.err = m.o.Alive(ctx); a.err != nil {
-		m.log.Warn("the daemon is not alive", "error", a.err)
-	}
-	a.checked = time.Now()
-	return a.err
 }
 
 // Readyz answers 200 once the store is open, the accounts are loaded, and a mail server
 // was reached or the consumer group joined; before that, 503.
 func (m *Metrics) Readyz() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, m.check(r.Context())) })
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if m.ready.once.Load() {
+			answer(w, nil)
+			return
+		}
+		answer(w, m.ready.ask(patience, func(ctx context.Context) error {
+			s, err := m.o.Host.Status(ctx)
+			if err != nil {
+				m.log.Warn("the status can't be read", "error", err)
+				return errors.New("the status can't be read; the log says why")
+			}
+			return m.ready.note(&s)
+		}))
+	})
 }
 
-func answer(w http.ResponseWriter, h Health) {
+func answer(w http.ResponseWriter, err error) {
+	h := Health{OK: err == nil}
+	if err != nil {
+		h.Why = err.Error()
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if !h.OK {
@@ -150,7 +145,6 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// unix is a moment as Prometheus has it; ok is false if there is none.
 func unix(t *time.Time) (v float64, ok bool) {
 	if t == nil {
 		return 0, false

@@ -58,7 +58,7 @@ type Metrics struct {
 	feedback *prometheus.CounterVec
 	took     prometheus.Histogram
 	ready    ready
-	alive    alive
+	alive    probe
 }
 
 // New returns the metrics of a host.
@@ -185,7 +185,7 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.NewInvalidMetric(s.count.desc, err)
 		return
 	}
-	s.m.ready.note(&now)
+	_ = s.m.ready.note(&now)
 	seen := map[string]bool{}
 	for i := range now.Accounts {
 		if a := &now.Accounts[i]; !stream.IsAccount(a.Account) {
@@ -202,7 +202,6 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	s.file(out)
 }
 
-// drop forgets accounts that the configuration no longer has.
 func (s *status) drop(seen map[string]bool) {
 	for name := range s.seen {
 		if seen[name] {
@@ -272,7 +271,6 @@ func (s *status) stream(out chan<- prometheus.Metric, t *stream.Status) {
 	}
 }
 
-// file tells the size of the store.
 func (s *status) file(out chan<- prometheus.Metric) {
 	var size int64
 	err := s.m.o.Host.Store(false, func(own *boltfile.Store, files *stream.Files) error {

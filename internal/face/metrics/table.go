@@ -9,7 +9,6 @@ import (
 	"github.com/hinged/hinged/internal/run/stream"
 )
 
-// metric is one line of the table of metrics.
 type metric struct {
 	name, help string
 	counter    bool // else a gauge
@@ -17,7 +16,6 @@ type metric struct {
 	desc       *prometheus.Desc
 }
 
-// newMetric is a metric of the table.
 func newMetric(counter bool, name, help string, labels ...string) *metric {
 	return &metric{name, help, counter, labels, prometheus.NewDesc(name, help, labels, nil)}
 }

@@ -62,7 +62,6 @@ func newNaming(v namedVectors, features ...model.Vector) *naming {
 	return n
 }
 
-// read takes notice of one learnt message.
 func (n *naming) read(k store.MessageKey) error {
 	x, err := n.vectors.Named(k)
 	if errors.Is(err, store.ErrNotFound) {

@@ -66,7 +66,6 @@ func (l *line) load() {
 	}
 }
 
-// run tells until ctx is done.
 func (l *line) run(ctx context.Context) {
 	l.load()
 	for ctx.Err() == nil {
@@ -98,7 +97,6 @@ func (l *line) run(ctx context.Context) {
 	}
 }
 
-// take notes what came.
 func (l *line) take(s desk.Shown) {
 	if s.Deed != desk.DeedMarked {
 		// The mark was taken back, or the owner has said what the message is: there is

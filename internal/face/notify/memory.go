@@ -23,12 +23,10 @@ const (
 // memory is what is kept of a target over a restart. It names messages by their keys and
 // has nothing of what is in them.
 type memory struct {
-	Version int `json:"version"`
-	// Day is the owner's day, such as 2026-03-01, on which Sent notifications were sent.
-	Day  string `json:"day"`
-	Sent int    `json:"sent"`
-	// Waiting are the messages yet to be reported, oldest first, and More counts others.
-	Waiting []waiting `json:"waiting"`
+	Version int       `json:"version"`
+	Day     string    `json:"day"` // Day is the owner's day, such as 2026-03-01, on which Sent notifications were sent.
+	Sent    int       `json:"sent"`
+	Waiting []waiting `json:"waiting"` // Waiting are the messages yet to be reported, oldest first, and More counts others.
 	More    int       `json:"more"`
 	Told    []string  `json:"told"` // the last messages that need no report any more, oldest first
 }
@@ -45,7 +43,6 @@ const memoryVersion = 1
 // errDamaged is wrapped where a memory can't be read.
 var errDamaged = errors.New("the file is damaged, or of another version of hinged")
 
-// readMemory reads what a target's file has; nothing where there is none.
 func readMemory(path string) (memory, error) {
 	m := memory{Version: memoryVersion}
 	data, err := os.ReadFile(path)
@@ -67,13 +64,12 @@ func readMemory(path string) (memory, error) {
 	return m, nil
 }
 
-// write makes m durable.
 func (m *memory) write(path string) error {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, data)
+	return atomicfile.Write(path, data, 0o600)
 }
 
 func (m *memory) knows(key string) bool {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // Kinds of notifications.
@@ -18,21 +20,18 @@ const (
 // Notification is what a command reads from its standard input and a webhook is posted,
 // as JSON.
 type Notification struct {
-	Kind    string    `json:"kind"`    // Kind is message, summary or test.
-	Account string    `json:"account"` // Account is the account that the mail belongs to.
-	Title   string    `json:"title"`   // Title is the title from the configuration.
-	Text    string    `json:"text"`    // Text says in words what this is about.
-	At      time.Time `json:"at"`      // At is when the (first) message was marked.
-	Count   int       `json:"count"`   // Count is the number of messages.
-	// Message is the key of the one message, as `hinged explain` takes it.
-	Message string   `json:"message,omitempty"`
-	From    string   `json:"from,omitempty"`    // From is the sender, with sender = true.
-	Subject string   `json:"subject,omitempty"` // Subject is there only with subject = true, as are the reasons.
-	Why     []string `json:"why,omitempty"`     // Why gives the reasons in words.
-	// Senders are those of several messages, each once, with sender = true.
-	Senders []string `json:"senders,omitempty"`
-	// LastToday: per_day allows no more until tomorrow.
-	LastToday bool `json:"last_today,omitempty"`
+	Kind      string    `json:"kind"`                 // Kind is message, summary or test.
+	Account   string    `json:"account"`              // Account is the account that the mail belongs to.
+	Title     string    `json:"title"`                // Title is the title from the configuration.
+	Text      string    `json:"text"`                 // Text says in words what this is about.
+	At        time.Time `json:"at"`                   // At is when the (first) message was marked.
+	Count     int       `json:"count"`                // Count is the number of messages.
+	Message   string    `json:"message,omitempty"`    // Message is the key of the one message, as `hinged explain` takes it.
+	From      string    `json:"from,omitempty"`       // From is the sender, with sender = true.
+	Subject   string    `json:"subject,omitempty"`    // Subject is there only with subject = true, as are the reasons.
+	Why       []string  `json:"why,omitempty"`        // Why gives the reasons in words.
+	Senders   []string  `json:"senders,omitempty"`    // Senders are those of several messages, each once, with sender = true.
+	LastToday bool      `json:"last_today,omitempty"` // LastToday: per_day allows no more until tomorrow.
 }
 
 // item is what is known of a message that waits. It is nowhere but in memory.
@@ -41,26 +40,24 @@ type item struct {
 	why           []string
 }
 
-// message makes the notification of one message.
 func (t *Target) message(w waiting, it item) *Notification {
 	n := &Notification{Kind: KindMessage, Account: t.Account, Title: t.Title, At: w.At, Count: 1, Message: w.Key}
 	n.Text = "A new message"
 	if t.Sender && it.from != "" {
-		n.From = clip(it.from, 100)
+		n.From = desk.OneLine(it.from, 100)
 		n.Text = "From " + n.From
 	}
 	if t.Subject && it.subject != "" {
-		n.Subject = clip(it.subject, 200)
+		n.Subject = desk.OneLine(it.subject, 200)
 		n.Text += ": " + n.Subject
 	}
 	if t.Subject && len(it.why) > 0 {
 		n.Why = it.why
-		n.Text += " (" + clip(strings.Join(it.why, "; "), 200) + ")"
+		n.Text += " (" + desk.OneLine(strings.Join(it.why, "; "), 200) + ")"
 	}
 	return n
 }
 
-// mostSenders is how many senders a summary names.
 const mostSenders = 5
 
 // summary makes the notification of several messages; more of them are not known.
@@ -91,7 +88,7 @@ func (t *Target) summary(all []waiting, more int, items map[string]item) *Notifi
 	var names []string
 	shown := 0
 	for i, from := range n.Senders[:min(len(n.Senders), mostSenders)] {
-		name := clip(from, 100)
+		name := desk.OneLine(from, 100)
 		n.Senders[i] = name
 		if shown += counts[from]; counts[from] > 1 {
 			name = fmt.Sprintf("%s (%d)", name, counts[from])
@@ -104,13 +101,4 @@ func (t *Target) summary(all []waiting, more int, items map[string]item) *Notifi
 		n.Text += fmt.Sprintf(" and %d more", rest)
 	}
 	return n
-}
-
-// clip cuts text at so many runes, and what is no text for one line.
-func clip(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }

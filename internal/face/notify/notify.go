@@ -80,7 +80,6 @@ type Notifier struct {
 	lines map[string][]*line // by account
 }
 
-// queueLength is how many events may wait for the goroutine of a target.
 const queueLength = 256
 
 // New makes a Notifier. It reads and writes nothing.

@@ -55,7 +55,6 @@ func send(ctx context.Context, t *Target, n *Notification) error {
 	return post(ctx, address, token, body)
 }
 
-// run has a program read the notification.
 func run(ctx context.Context, argv []string, n *Notification) error {
 	input, err := json.Marshal(n)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Write makes data the durable content of the file at path, which only its owner can read
-// (mode 0600), and makes its directory where there is none (mode 0700).
-func Write(path string, data []byte) error {
+// Write makes data the durable content of the file at path, with that mode, and makes its
+// directory where there is none (mode 0700).
+func Write(path string, data []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -21,6 +21,9 @@ func Write(path string, data []byte) error {
 		return err
 	}
 	if _, err = f.Write(data); err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

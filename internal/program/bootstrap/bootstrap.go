@@ -53,13 +53,10 @@ type Options struct {
 // Report is what `hinged bootstrap` prints: how well the mailbox's past was judged. Each
 // message was decided before its label was learnt.
 type Report struct {
-	Account string `json:"account"` // name of the account
-	// Complete reports whether all of the past was read. If not, the next call continues.
-	Complete bool `json:"complete"`
-	// Total counts the past messages in the mailboxes that were unfinished when this call
-	// began; 0 if nothing was left to read.
-	Total int `json:"total"`
-	Read  int `json:"read"` // number of messages out of total that are read by now
+	Account  string `json:"account"`  // name of the account
+	Complete bool   `json:"complete"` // Complete reports whether all of the past was read. If not, the next call continues.
+	Total    int    `json:"total"`    // Total counts the past messages in the mailboxes that were unfinished when this call began; 0 if nothing was left to read.
+	Read     int    `json:"read"`     // number of messages out of total that are read by now
 
 	Messages int `json:"messages"` // known messages in all watched mailboxes
 	Own      int `json:"own"`      // known messages that the owner wrote
@@ -70,22 +67,18 @@ type Report struct {
 	From       *time.Time `json:"from,omitempty"` // arrival of the first known message
 	To         *time.Time `json:"to,omitempty"`   // arrival of the last known message
 
-	Labelled  int `json:"labelled"`  // messages whose label is known by now
-	Important int `json:"important"` // messages whose label is important
-	Open      int `json:"open"`      // messages whose label is not known yet, of those that may get one
-	Unknown   int `json:"unknown"`   // personal letters that were read and kept: nobody knows whether they were important
-	Early     int `json:"early"`     // labelled messages that came before enough was learnt to decide; they are not judged
-	// Judgement says how good the decisions were that were made as the messages arrived.
-	// Status has the same figures.
-	Judgement desk.Judgement `json:"judgement"`
+	Labelled  int            `json:"labelled"`  // messages whose label is known by now
+	Important int            `json:"important"` // messages whose label is important
+	Open      int            `json:"open"`      // messages whose label is not known yet, of those that may get one
+	Unknown   int            `json:"unknown"`   // personal letters that were read and kept: nobody knows whether they were important
+	Early     int            `json:"early"`     // labelled messages that came before enough was learnt to decide; they are not judged
+	Judgement desk.Judgement `json:"judgement"` // Judgement says how good the decisions were that were made as the messages arrived. Status has the same figures.
 
 	InShadow    bool   `json:"in_shadow"`               // whether the daemon will decide and learn without setting marks yet
 	Marking     string `json:"marking"`                 // says in words whether the daemon will mark and, if not, what is missing
 	EndOfShadow string `json:"end_of_shadow,omitempty"` // says in words what would end the shadow
 
-	// Questions are about the messages whose labels would teach most, best first; hinged
-	// learn takes the answers.
-	Questions []desk.Question `json:"questions"`
+	Questions []desk.Question `json:"questions"` // Questions are about the messages whose labels would teach most, best first; hinged learn takes the answers.
 	Threshold float64         `json:"threshold"` // the current threshold: a message with a higher score is important
 
 	DryRun *Tried `json:"dry_run,omitempty"` // what hinged would have marked; only with --dry-run
@@ -134,7 +127,6 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	return r, err
 }
 
-// ask finds the questions, about the last weeks of what was read.
 func (r *Report) ask(f *filter.Filter) error {
 	r.Questions, r.Threshold = []desk.Question{}, f.Status.Counts().Threshold
 	found, err := f.Messages.Ask(desk.MostInvited, f.State().Account.LastArrival.Add(-desk.AskDays*24*time.Hour))

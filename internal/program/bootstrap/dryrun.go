@@ -17,18 +17,6 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-// DryRunOptions say what to try.
-type DryRunOptions struct {
-	Account string
-	Filter  filter.Options
-	Prior   store.PackedVector // as in daemon.AccountOptions
-	Source  PastSource         // that knows of nothing
-	// Last is how many of the last decided messages are looked at, and Show how
-	// many of those that would be marked are named.
-	Last, Show int
-	Progress   func(done, total int) // as in Options
-}
-
 // Tried says which of the last messages a dry run would have marked.
 type Tried struct {
 	Last        int         `json:"last"`         // number of messages looked at: the last ones that were decided
@@ -38,29 +26,29 @@ type Tried struct {
 
 // WouldMark is one message that hinged would have marked at its arrival.
 type WouldMark struct {
-	Message   string    `json:"message"`   // key of the message, in hexadecimal
-	Arrived   time.Time `json:"arrived"`   // when the message arrived
-	Score     float64   `json:"score"`     // score at arrival
-	Threshold float64   `json:"threshold"` // threshold at arrival
-	// Label is what the mailbox shows about the message: important, ordinary, or "" if
-	// nothing is known yet.
-	Label string `json:"label,omitempty"`
-	// Reasons are what speaks most clearly for the message, in a few words each.
-	Reasons []string `json:"reasons"`
-	// OfSender counts the messages from this sender that hinged would have marked.
-	OfSender int `json:"of_sender"`
+	Message   string    `json:"message"`         // key of the message, in hexadecimal
+	Arrived   time.Time `json:"arrived"`         // when the message arrived
+	Score     float64   `json:"score"`           // score at arrival
+	Threshold float64   `json:"threshold"`       // threshold at arrival
+	Label     string    `json:"label,omitempty"` // Label is what the mailbox shows about the message: important, ordinary, or "" if nothing is known yet.
+	Reasons   []string  `json:"reasons"`         // Reasons are what speaks most clearly for the message, in a few words each.
+	OfSender  int       `json:"of_sender"`       // OfSender counts the messages from this sender that hinged would have marked.
 
 	From    string `json:"-"` // for the owner's eyes
 	Subject string `json:"-"`
 }
 
-// shownOfSender is how many messages of one sender are named at most.
 const shownOfSender = 3
 
-// DryRun plays a mailbox's past as Run does, in memory: nothing is stored
-// and nothing is written.
-func DryRun(ctx context.Context, o DryRunOptions) (r Report, err error) {
-	d := dryRun{last: o.Last, memory: filter.Memory{}}
+// DryRun plays a mailbox's past as Run does, in memory: nothing is stored and nothing is
+// written. last is how many of the last decided messages are looked at, and show how many of
+// those that would be marked are named.
+func DryRun(ctx context.Context, o Options, last, show int) (r Report, err error) {
+	source, err := o.NewSource(nil)
+	if err != nil {
+		return r, fmt.Errorf("account %s: %w", o.Account, err)
+	}
+	d := dryRun{last: last, memory: filter.Memory{}}
 	if o.Filter.Settle == 0 {
 		// A label must not be learnt before the decision is explained.
 		o.Filter.Settle = time.Second
@@ -74,16 +62,16 @@ func DryRun(ctx context.Context, o DryRunOptions) (r Report, err error) {
 	if _, err = d.filter.Apply(&filter.Primed{Weights: o.Prior}); err != nil {
 		return r, err
 	}
-	stop := follow(o.Progress, o.Source)
-	err = daemon.Rehearse(ctx, d.filter, o.Source, d.take)
+	stop := follow(o.Progress, source)
+	err = daemon.Rehearse(ctx, d.filter, source, d.take)
 	stop()
 	if err != nil {
 		return r, fmt.Errorf("account %s: %w", o.Account, err)
 	}
 	r = report(d.filter)
-	r.Account, r.Complete = o.Account, o.Source.Complete()
-	r.Read, r.Total = o.Source.Progress()
-	r.DryRun = d.show(o.Show)
+	r.Account, r.Complete = o.Account, source.Complete()
+	r.Read, r.Total = source.Progress()
+	r.DryRun = d.show(show)
 	return r, r.ask(d.filter)
 }
 
@@ -129,7 +117,6 @@ func (d *dryRun) explain(v *filter.Decision, a *filter.Arrived, m *featurize.Mes
 	return w
 }
 
-// show returns the clearest of what would have been marked.
 func (d *dryRun) show(most int) *Tried {
 	t := &Tried{Last: len(d.recent), WouldMarked: []WouldMark{}}
 	for _, w := range d.recent {

@@ -69,7 +69,7 @@ func TestThePastTeachesWhatTheOwnersMailSays(t *testing.T) {
 		put("INBOX", asks, "last@harbour.example", "To: "+own+"\nSubject: Last", start.Add(60*24*time.Hour))
 		o := filter.DefaultOptions()
 		o.Featurize.Owner = []string{own}
-		r, err := DryRun(t.Context(), DryRunOptions{Account: "me", Filter: o, Source: p, Last: 10, Show: 3})
+		r, err := DryRun(t.Context(), Options{Account: "me", Filter: o, NewSource: func([]ingest.Known) (PastSource, error) { return p, nil }}, 10, 3)
 		if err != nil {
 			t.Fatal(err)
 		}

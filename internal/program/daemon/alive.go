@@ -47,7 +47,6 @@ func (d *Daemon) Alive(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// alive reports whether the account's writer goes on.
 func (a *account) alive(ctx context.Context) error {
 	if a.resting.Load() {
 		return nil
@@ -90,7 +89,6 @@ func (d *Daemon) Dashboard(context.Context) (desk.DashboardLink, error) {
 	return link(), nil
 }
 
-// shownAt returns that address, "" for none.
 func (d *Daemon) shownAt() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,7 +135,7 @@ func (d *Daemon) Sentence(context.Context) string {
 			connected++
 		}
 	}
-	parts := []string{counted(len(accounts), "account")}
+	parts := []string{desk.Count(len(accounts), "account")}
 	for _, n := range []struct {
 		n    int
 		what string
@@ -153,7 +151,7 @@ func (d *Daemon) Sentence(context.Context) string {
 		parts = append(parts, streamWords(d.stream.Status()))
 	}
 	if n := len(d.warned()); n > 0 {
-		parts = append(parts, counted(n, "warning")+" (hinged status)")
+		parts = append(parts, desk.Count(n, "warning")+" (hinged status)")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -162,12 +160,5 @@ func streamWords(s stream.Status) string {
 	if !s.Connected {
 		return "no partition of Kafka yet"
 	}
-	return fmt.Sprintf("%s of Kafka", counted(len(s.Partitions), "partition"))
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s of Kafka", desk.Count(len(s.Partitions), "partition"))
 }

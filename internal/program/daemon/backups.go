@@ -5,10 +5,10 @@ package daemon
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"time"
 
+	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/store/copies"
 )
@@ -61,7 +61,6 @@ func (d *Daemon) UseBackups(o BackupOptions) {
 	}
 }
 
-// keepBackups makes backups until ctx is done.
 func (d *Daemon) keepBackups(ctx context.Context) {
 	started := d.now()
 	for {
@@ -112,7 +111,6 @@ func (d *Daemon) nextBackup(o BackupOptions, started time.Time) (time.Duration, 
 	return max(0, due.Sub(d.now())), true
 }
 
-// newestBackup returns the path of the newest backup; "" if there is none.
 func (d *Daemon) newestBackup() string {
 	all, err := d.backups.options().Rotation.List()
 	if err != nil || len(all) == 0 {
@@ -130,7 +128,7 @@ func (d *Daemon) makeBackup(ctx context.Context, o BackupOptions) {
 	defer d.backups.making.Unlock()
 	made, err := copies.Kept{}, errUnanswered
 	if d.store.Instead() == "" {
-		made, err = o.Rotation.Make(ctx, ownCopies{d}, d.store.Path(), d.now())
+		made, err = o.Rotation.Make(ctx, control.Local(d), d.store.Path(), d.now())
 	}
 	if ctx.Err() != nil {
 		return // it is made after the next start
@@ -147,28 +145,15 @@ func (d *Daemon) makeBackup(ctx context.Context, o BackupOptions) {
 	d.log.Info("backup made", "file", made.File)
 }
 
-// ownCopies are those of a host's own store.
-type ownCopies struct{ h desk.Host }
-
-// Backup implements copies.Source.
-func (c ownCopies) Backup(ctx context.Context, w io.Writer) error {
-	return desk.Backup.Do(ctx, c.h, "", w)
-}
-
-// Export implements copies.Source.
-func (c ownCopies) Export(ctx context.Context, account string, w io.Writer) error {
-	return desk.Export.Do(ctx, c.h, account, w)
-}
-
 // Backups implements desk.Host.
 func (d *Daemon) Backups() desk.Backups {
 	o := d.backups.options()
-	return &ownBackups{h: d, path: d.store.Path(), o: o, now: d.now, making: &d.backups.making}
+	return &ownBackups{of: control.Local(d), path: d.store.Path(), o: o, now: d.now, making: &d.backups.making}
 }
 
 // ownBackups are the backups that a daemon makes by itself, for one request.
 type ownBackups struct {
-	h      desk.Host
+	of     copies.Source
 	path   string // of the store
 	o      BackupOptions
 	now    func() time.Time
@@ -189,7 +174,7 @@ func (b *ownBackups) List() ([]string, error) {
 func (b *ownBackups) Renew(ctx context.Context) (deleted int, err error) {
 	b.making.Lock()
 	defer b.making.Unlock()
-	return b.o.Rotation.Renew(ctx, ownCopies{b.h}, b.path, b.now())
+	return b.o.Rotation.Renew(ctx, b.of, b.path, b.now())
 }
 
 // status says how the backups are; nil: there are none, and none will be made.

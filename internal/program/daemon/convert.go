@@ -35,7 +35,6 @@ func prepare(r *pipeline.Reader, e ingest.Event) prepared {
 	return prepared{event: e}
 }
 
-// sizeOf is what an event weighs while it waits.
 func sizeOf(e ingest.Event) int64 {
 	if a, ok := e.(ingest.Arrival); ok {
 		return int64(len(a.Raw)) + 512

@@ -120,7 +120,6 @@ func New(o Options) (*Daemon, error) {
 	return d, nil
 }
 
-// open opens an account of the daemon.
 func (d *Daemon) open(o AccountOptions) (*account, error) {
 	o.mail = d.mail
 	a, err := openAccount(o, d.store, d.log, d.now)

@@ -171,7 +171,7 @@ func TestASourceThatReadsNoHeadingsSaysSo(t *testing.T) {
 	s.events <- arrival(1, raw)
 	until(t, d, "a message", func(a desk.AccountStatus) bool { return a.Messages == 1 })
 	h, err := do(t.Context(), d, desk.GetHeadings, "me", desk.HeadingsRequest{Messages: []string{keyOf(t, raw)}})
-	if err != nil || h.Problem != errNoHeadings.Error() || len(h.Headings) > 0 {
+	if err != nil || h.Problem != errSourceMail.Error() || len(h.Headings) > 0 {
 		t.Errorf("got %+v, %v", h, err)
 	}
 }

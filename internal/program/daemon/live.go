@@ -228,21 +228,28 @@ func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 	return s, nil
 }
 
-// Why there are no headings.
-const (
-	streamNoHeadings  = "this account's mail comes through Kafka, and hinged keeps no subjects"
-	stoppedNoHeadings = "the daemon is not running, so nothing is connected to the mail server"
+// Why an account's mail can't be reached.
+var (
+	errStreamMail  = errors.New("this account's mail comes through Kafka, and hinged keeps no subjects")
+	errStoppedMail = errors.New("the daemon is not running, so nothing is connected to the mail server")
+	errSourceMail  = errors.New("hinged can't read subjects where this account's mail comes from")
 )
 
-// errNoHeadings is for people.
-var errNoHeadings = errors.New("hinged can't read subjects where this account's mail comes from")
+// Mail implements desk.Account.
+func (a *account) Mail() (desk.Mail, error) { return a.source, nil }
+
+// Mail implements desk.Account.
+func (*storeAccount) Mail() (desk.Mail, error) { return nil, errStoppedMail }
+
+// Mail implements desk.Account.
+func (*streamed) Mail() (desk.Mail, error) { return nil, errStreamMail }
 
 // Headers implements ingest.HeaderReader.
 func (r *renewable) Headers(ctx context.Context, places []ingest.Place) (map[ingest.Place][]byte, error) {
 	if h, ok := r.get().(ingest.HeaderReader); ok {
 		return h.Headers(ctx, places)
 	}
-	return nil, errNoHeadings
+	return nil, errSourceMail
 }
 
 // Post implements ingest.Poster.
@@ -251,38 +258,4 @@ func (r *renewable) Post(ctx context.Context, mailbox, messageID string, raw []b
 		return p.Post(ctx, mailbox, messageID, raw)
 	}
 	return errors.ErrUnsupported
-}
-
-// Post implements desk.Account.
-func (a *account) Post(ctx context.Context, mailbox, messageID string, raw []byte) error {
-	return a.source.Post(ctx, mailbox, messageID, raw)
-}
-
-// Post implements desk.Account.
-func (*storeAccount) Post(context.Context, string, string, []byte) error {
-	return errors.New(stoppedNoHeadings)
-}
-
-// Post implements desk.Account.
-func (s *streamed) Post(context.Context, string, string, []byte) error {
-	return fmt.Errorf("account %s: %w", s.name, desk.ErrStreamAccount)
-}
-
-// Headers implements desk.Account.
-func (a *account) Headers(ctx context.Context, places []ingest.Place) (map[ingest.Place][]byte, string) {
-	found, err := a.source.Headers(ctx, places)
-	if err != nil {
-		return found, err.Error()
-	}
-	return found, ""
-}
-
-// Headers implements desk.Account.
-func (*storeAccount) Headers(context.Context, []ingest.Place) (map[ingest.Place][]byte, string) {
-	return nil, stoppedNoHeadings
-}
-
-// Headers implements desk.Account.
-func (*streamed) Headers(context.Context, []ingest.Place) (map[ingest.Place][]byte, string) {
-	return nil, streamNoHeadings
 }

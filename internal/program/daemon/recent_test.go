@@ -134,7 +134,7 @@ func TestMessagesAreListedNewestFirstAndCountedAsInStatus(t *testing.T) {
 				t.Errorf("%s: %+v", name, m)
 			}
 			ex := must(t, b, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: m.Message}})
-			if m.Score != ex.Score || m.ScoreThen != ex.ScoreThen || m.ThresholdThen != ex.Threshold || m.Outcome != ex.Outcome || m.Label != ex.Label || m.Source != ex.Source {
+			if m.Score != ex.Score || m.ScoreThen != ex.ScoreThen || m.ThresholdThen != ex.ThresholdThen || m.Outcome != ex.Outcome || m.Label != ex.Label || m.Source != ex.Source {
 				t.Errorf("%s: the list says %+v, explain %+v", name, m, ex)
 			}
 		}

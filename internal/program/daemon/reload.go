@@ -38,7 +38,6 @@ type renewal struct {
 	adopted chan struct{} // closed when they are in force
 }
 
-// errNotRunning says that there is nothing to reload.
 var errNotRunning = errors.New("the daemon is not running")
 
 // Reload has the daemon go on with these accounts while it runs. An account that is there
@@ -121,7 +120,6 @@ func (r *running) reload(l *reload) {
 	l.out.Unchanged = len(kept) - len(added) - len(changed)
 }
 
-// renewStream gives the stream other options. One that had ended begins again.
 func (r *running) renewStream(l *reload) error {
 	if err := r.d.stream.Renew(l.ctx, *l.stream); err != nil {
 		return err
@@ -193,7 +191,6 @@ func renewAll(ctx context.Context, changed map[*account]AccountOptions) error {
 	return errors.Join(errs...)
 }
 
-// ended reports whether the account's writer has ended.
 func (a *account) ended() bool {
 	select {
 	case <-a.gone:
@@ -257,12 +254,10 @@ func (a *account) adopt(ctx context.Context) error {
 	return nil
 }
 
-// configured reports whether the account's options are those in force.
 func (a *account) configured() bool {
 	return a.filter.Configured(a.opts.Filter) && a.filter.Primed(a.opts.Prior)
 }
 
-// configure journals the account's options.
 func (a *account) configure(at store.Moment) error {
 	_, err := a.apply(&filter.Configured{At: at, Options: a.opts.Filter})
 	if err == nil {

@@ -44,7 +44,6 @@ func (r *running) begin(a *account) {
 	}()
 }
 
-// beginStream runs the stream.
 func (r *running) beginStream() {
 	r.active++
 	go func() {

@@ -76,7 +76,6 @@ func (a *account) resumed(id uint64) (desk.Shown, bool) {
 	return s, true
 }
 
-// noteScored notes that a decision was made, if r has one, and how long that took.
 func (a *account) noteScored(r *filter.Result, took time.Duration) {
 	if a.shows.scored == nil || r.Decision == nil || r.Decision.Outcome == store.Undecided {
 		return
@@ -131,7 +130,6 @@ func (a *account) reasons(e *filter.Arrived, r *filter.Result) []string {
 	return words.Texts(why.For)
 }
 
-// showMark notes what became of a mark.
 func (a *account) showMark(m ingest.MarkResult) {
 	if a.shows.show != nil && m.Clear && m.Outcome == ingest.MarkDone {
 		e, _ := a.filter.State().Ledger.Get(store.LedgerKey(m.ID))

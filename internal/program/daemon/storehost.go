@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/measure/whatif"
 	"github.com/hinged/hinged/internal/run/pipeline"
@@ -44,7 +45,6 @@ type StoreHost struct {
 	OwnBackups BackupOptions
 }
 
-// storeAccount is an account of a StoreHost.
 type storeAccount struct {
 	host   *StoreHost
 	file   *boltfile.Store // that it is in
@@ -105,7 +105,6 @@ func (h *StoreHost) Account(_ context.Context, name string) (desk.Account, error
 	return a, nil
 }
 
-// names returns the names of all accounts, ascending.
 func (h *StoreHost) names() ([]string, error) {
 	names, err := h.store.Accounts()
 	streamed, alsoErr := h.files.Accounts()
@@ -223,7 +222,7 @@ func stoppedStatus(name string, f *filter.Filter) desk.AccountStatus {
 func (h *StoreHost) Backups() desk.Backups { return h.ownBackups() }
 
 func (h *StoreHost) ownBackups() *ownBackups {
-	return &ownBackups{h: h, path: h.path, o: h.OwnBackups, now: time.Now, making: new(sync.Mutex)}
+	return &ownBackups{of: control.Local(h), path: h.path, o: h.OwnBackups, now: time.Now, making: new(sync.Mutex)}
 }
 
 // Store implements desk.Host.
@@ -236,7 +235,6 @@ func (h *StoreHost) Store(write bool, fn func(*boltfile.Store, *stream.Files) er
 	return fn(h.store, h.files)
 }
 
-// writeTo opens the files for writing.
 func (h *StoreHost) writeTo() error {
 	clear(h.accounts)
 	if !h.writable {

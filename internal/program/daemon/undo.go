@@ -22,7 +22,6 @@ func (a *account) Undo(ctx context.Context, u desk.MarkUndo) (problem string, er
 	return a.awaitUndo(ctx, u)
 }
 
-// seek begins to take marks back.
 func (a *account) seek(d *desk.Desk, u desk.MarkUndo) (err error) {
 	a.sought, err = u.Begin(d)
 	clear(a.unwilling)
@@ -132,5 +131,4 @@ func (a *account) errandDone() bool {
 	return !missing || a.source.Status().Connected && a.reported.Load() == a.taken
 }
 
-// unfinished reports whether marks are still to be taken back.
 func (a *account) unfinished() bool { return len(a.filter.Ledger().Undo.Requests()) > 0 }

@@ -55,17 +55,17 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 		}
 		for _, diff := range got.Differences {
 			m := must(t, b, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: diff.Message}})
-			if m.ScoreThen != diff.Today.Score || m.Threshold != diff.Today.Threshold || m.Outcome != diff.Today.Outcome {
+			if m.ScoreThen != diff.Today.Score || m.ThresholdThen != diff.Today.Threshold || m.Outcome != diff.Today.Outcome {
 				t.Errorf("%s: %+v, explained as %+v", name, diff, m)
 			}
 		}
 		if after := must(t, b, desk.Verify, desk.VerifyRequest{}).Digests(); after[0] != before[0] {
 			t.Errorf("%s: the account was %+v, is %+v", name, before[0], after[0])
 		}
-		if _, err := do(t.Context(), b, desk.GetWhatIf, "", desk.WhatIfQuery{ID: "nonsense"}); !errors.Is(err, desk.ErrNoWhatIf) {
+		if _, err := do(t.Context(), b, desk.GetWhatIf, "", desk.WhatIfQuery{ID: "nonsense"}); !errors.Is(err, whatif.ErrNoRun) {
 			t.Errorf("%s: an unknown run: %v", name, err)
 		}
-		if _, err := do(t.Context(), b, desk.StartWhatIf, "", whatif.Settings{Threshold: "guess"}); !errors.Is(err, desk.ErrWhatIfSettings) {
+		if _, err := do(t.Context(), b, desk.StartWhatIf, "", whatif.Settings{Threshold: "guess"}); !errors.Is(err, whatif.ErrSettings) {
 			t.Errorf("%s: an unknown threshold: %v", name, err)
 		}
 		if _, err := do(t.Context(), b, desk.GetWhatIf, "nobody", desk.WhatIfQuery{ID: got.ID}); !errors.Is(err, desk.ErrNoAccount) {

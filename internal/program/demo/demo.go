@@ -50,10 +50,8 @@ type Options struct {
 // ErrLoop is returned by a fast demo whose loop did not work.
 var ErrLoop = errors.New("the demo did not work as it should")
 
-// account is the name of the demo's account.
 const account = "nora"
 
-// seed is what the mailbox is made up from.
 const seed = 8
 
 // stage is everything of a running demo. Its methods belong to one goroutine.
@@ -184,7 +182,6 @@ func quiet(ctx context.Context, err error) error {
 	return nil
 }
 
-// history fills the mailboxes with what was there before.
 func (s *stage) history(ctx context.Context) error {
 	for _, m := range s.plan.History {
 		if ctx.Err() != nil {

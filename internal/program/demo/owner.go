@@ -13,7 +13,6 @@ import (
 	"github.com/emersion/go-imap/v2/imapclient"
 )
 
-// deed is what the owner does with a message.
 type deed uint8
 
 const (
@@ -27,7 +26,6 @@ const (
 	discards      // moves it to Trash, unread
 )
 
-// deed decides what the owner does with m, as she finds it: marked or not.
 func (m *Message) deed(marked bool) deed {
 	switch {
 	case m.Spam && m.Junks:
@@ -137,7 +135,6 @@ func (h *hand) flag(d deed, uid imap.UID, mark string) error {
 	return nil
 }
 
-// follow carries out the part of a deed that happens in other mailboxes.
 func (h *hand) follow(d deed, m *Message, uid imap.UID) error {
 	switch d {
 	case answers:
@@ -184,7 +181,6 @@ func (h *hand) close() {
 	_ = h.c.Close() // the server has hung up if this fails
 }
 
-// put adds a message to a mailbox and returns its UID.
 func (h *hand) put(mailbox string, raw []byte, at time.Time, flags ...imap.Flag) (imap.UID, error) {
 	cmd := h.c.Append(mailbox, int64(len(raw)), &imap.AppendOptions{Time: at, Flags: flags})
 	if _, err := cmd.Write(raw); err != nil {
@@ -231,7 +227,6 @@ func (h *hand) move(uid imap.UID, to string) error {
 	return nil
 }
 
-// has reports whether flags hold flag, in any case.
 func has(flags []imap.Flag, flag string) bool {
 	return slices.ContainsFunc(flags, func(f imap.Flag) bool { return strings.EqualFold(string(f), flag) })
 }

@@ -209,7 +209,6 @@ type stock struct {
 //go:embed stock.toml
 var stockFile []byte
 
-// stocks are those of stock.toml.
 var stocks = sync.OnceValue(func() []stock {
 	var file struct{ Stock []stock }
 	if err := toml.Unmarshal(stockFile, &file); err != nil {

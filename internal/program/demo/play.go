@@ -15,7 +15,6 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
-// glance is how often the daemon is asked what it has decided and learnt.
 const glance = 15 * time.Millisecond
 
 // atOnce is how many messages of a fast demo come together.
@@ -69,7 +68,6 @@ func (s *stage) wake(ctx context.Context) error {
 	return s.until(ctx, "see what the owner wrote", s.scanned)
 }
 
-// status asks for the account's figures.
 func (s *stage) status(ctx context.Context) (desk.AccountStatus, error) {
 	all, err := desk.GetStatus.Do(ctx, s.daemon, "", desk.None{})
 	if err != nil {
@@ -149,7 +147,6 @@ func (s *stage) watch(ctx context.Context) error {
 
 func (s *stage) clock() time.Duration { return time.Since(s.began) }
 
-// deliver puts the next message into INBOX.
 func (s *stage) deliver(m *Message) (*entry, error) {
 	uid, err := s.postman.put(inbox, m.Raw, m.Date)
 	if err != nil {
@@ -336,7 +333,6 @@ func (s *stage) realtime(ctx context.Context) error {
 	}
 }
 
-// getTo lets the owner do what is due by now.
 func (s *stage) getTo(todo []*entry, now time.Duration) error {
 	for _, e := range todo {
 		if e.due > now {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // Screen is where the demo shows itself. On a terminal a few lines stay at the
@@ -24,7 +26,6 @@ type Screen struct {
 	err    error    // of the first write that failed
 }
 
-// plainWidth is the width where there is no terminal.
 const plainWidth = 100
 
 func (c *Screen) width() int {
@@ -58,26 +59,11 @@ func (c *Screen) paint(s string, how style) string {
 // cut returns s with at most width columns, and filled up to them when fill is
 // set.
 func cut(s string, width int, fill bool) string {
-	if w := uniseg.StringWidth(s); w <= width {
-		if fill {
-			return s + strings.Repeat(" ", width-w)
-		}
-		return s
-	}
-	var b strings.Builder
-	used := 0
-	for g := uniseg.NewGraphemes(s); g.Next(); {
-		if used += g.Width(); used > width-1 {
-			used -= g.Width()
-			break
-		}
-		b.WriteString(g.Str())
-	}
-	b.WriteString("…")
+	s = desk.Clip(s, width)
 	if fill {
-		b.WriteString(strings.Repeat(" ", width-1-used))
+		s += strings.Repeat(" ", width-uniseg.StringWidth(s))
 	}
-	return b.String()
+	return s
 }
 
 func (c *Screen) write(s string) {
@@ -128,7 +114,6 @@ func (c *Screen) heading(s string) {
 	c.line("\n" + c.paint(cut(s, c.width(), false), bold))
 }
 
-// stamp is a moment of the live part.
 func stamp(d time.Duration) string {
 	return fmt.Sprintf("%d:%04.1f", int(d.Minutes()), d.Seconds()-60*float64(int(d.Minutes())))
 }
@@ -139,7 +124,6 @@ const (
 	leadWidth   = 8 + 2 + 9 + 8 + senderWidth + 1
 )
 
-// decision is the line for a message that has been decided.
 func (c *Screen) decision(at time.Duration, e *entry) string {
 	sender, subject := cut(e.m.From, senderWidth, true), cut(e.m.Subject, c.width()-leadWidth, false)
 	word, how := "·", faint
@@ -170,7 +154,6 @@ func fitting(why []string, room int) string {
 	return ""
 }
 
-// deed is the line for what the owner did.
 func (c *Screen) deed(at time.Duration, e *entry, text string) string {
 	how := blue
 	if e.deed.corrects(e.marked) {

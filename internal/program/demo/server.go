@@ -93,7 +93,6 @@ func startEmbedded(ctx context.Context, log *slog.Logger) (*embedded, error) {
 	return e, nil
 }
 
-// close ends every connection.
 func (e *embedded) close() error {
 	err := e.server.Close()
 	// The server does not know the listener yet if it had no time to begin.

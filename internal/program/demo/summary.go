@@ -17,73 +17,44 @@ import (
 // Summary is the result of a demo. It compares the decisions with what the made-up owner
 // thinks of each message. The daemon learns from her actions alone.
 type Summary struct {
-	// Seconds is the duration of the live part.
-	Seconds float64 `json:"seconds"`
-	// Messages counts the messages decided in the live part.
-	Messages int `json:"messages"`
-	// Important counts those of the messages that are in truth important.
-	Important int `json:"important"`
-	// Marked counts messages decided important.
-	Marked int `json:"marked"`
-	// MarksSet counts the marks that the daemon set on the server.
-	MarksSet uint64 `json:"marks_set"`
-	// Unsure counts messages decided unsure, which are not marked.
-	Unsure int `json:"unsure"`
+	Seconds   float64 `json:"seconds"`   // Seconds is the duration of the live part.
+	Messages  int     `json:"messages"`  // Messages counts the messages decided in the live part.
+	Important int     `json:"important"` // Important counts those of the messages that are in truth important.
+	Marked    int     `json:"marked"`    // Marked counts messages decided important.
+	MarksSet  uint64  `json:"marks_set"` // MarksSet counts the marks that the daemon set on the server.
+	Unsure    int     `json:"unsure"`    // Unsure counts messages decided unsure, which are not marked.
 
-	// Corrections counts the owner's actions that showed the daemon a wrong decision.
-	Corrections int `json:"corrections"`
-	// OwnMarks counts the marks that the owner set on missed messages.
-	OwnMarks int `json:"marks_set_by_owner"`
-	// Unmarked counts the marks that the owner removed.
-	Unmarked int `json:"marks_taken_off"`
-	// Starred counts the messages that the owner starred.
-	Starred int `json:"starred"`
-	// Answered counts the messages that the owner answered.
-	Answered int `json:"answered"`
-	// Junked counts the messages that the owner moved to Junk.
-	Junked int `json:"junked"`
-	// Discarded counts the messages that the owner moved to Trash unread.
-	Discarded int `json:"thrown_away_unread"`
+	Corrections int `json:"corrections"`        // Corrections counts the owner's actions that showed the daemon a wrong decision.
+	OwnMarks    int `json:"marks_set_by_owner"` // OwnMarks counts the marks that the owner set on missed messages.
+	Unmarked    int `json:"marks_taken_off"`    // Unmarked counts the marks that the owner removed.
+	Starred     int `json:"starred"`            // Starred counts the messages that the owner starred.
+	Answered    int `json:"answered"`           // Answered counts the messages that the owner answered.
+	Junked      int `json:"junked"`             // Junked counts the messages that the owner moved to Junk.
+	Discarded   int `json:"thrown_away_unread"` // Discarded counts the messages that the owner moved to Trash unread.
 
-	// LearntImportant counts the important lessons of the live part, as the daemon
-	// reports them.
-	LearntImportant uint64 `json:"learnt_important"`
-	// LearntOrdinary counts the ordinary lessons of the live part.
-	LearntOrdinary uint64 `json:"learnt_ordinary"`
+	LearntImportant uint64 `json:"learnt_important"` // LearntImportant counts the important lessons of the live part, as the daemon reports them.
+	LearntOrdinary  uint64 `json:"learnt_ordinary"`  // LearntOrdinary counts the ordinary lessons of the live part.
 
-	// Thirds has the result of each third of the messages, in the order of their
-	// decisions.
-	Thirds [3]Third `json:"thirds"`
-	// Precision is the share of the marked messages that were important.
-	Precision float64 `json:"precision"`
-	// Recall is the share of the important messages that were marked.
-	Recall float64 `json:"recall"`
+	Thirds    [3]Third `json:"thirds"`    // Thirds has the result of each third of the messages, in the order of their decisions.
+	Precision float64  `json:"precision"` // Precision is the share of the marked messages that were important.
+	Recall    float64  `json:"recall"`    // Recall is the share of the important messages that were marked.
 
-	// Baselines has the results of simpler rules on the same messages.
-	Baselines []Baseline `json:"baselines"`
-	// Explained is the Message-ID of the message whose decision the demo explains at the
-	// end.
-	Explained string `json:"explained,omitempty"`
+	Baselines []Baseline `json:"baselines"`           // Baselines has the results of simpler rules on the same messages.
+	Explained string     `json:"explained,omitempty"` // Explained is the Message-ID of the message whose decision the demo explains at the end.
 }
 
 // Third is one third of the messages.
 type Third struct {
-	// Messages counts the decided messages.
-	Messages int `json:"messages"`
-	// Wrong counts important messages that were not marked and ordinary ones that were.
-	Wrong int `json:"wrong_decisions"`
+	Messages int `json:"messages"`        // Messages counts the decided messages.
+	Wrong    int `json:"wrong_decisions"` // Wrong counts important messages that were not marked and ordinary ones that were.
 }
 
 // Baseline is how a simpler rule would have done on the same messages.
 type Baseline struct {
-	// Name describes the rule.
-	Name string `json:"name"`
-	// Wrong counts wrong decisions as in a Third.
-	Wrong int `json:"wrong_decisions"`
-	// Precision of the rule; 0 if it marks nothing.
-	Precision float64 `json:"precision"`
-	// Recall of the rule.
-	Recall float64 `json:"recall"`
+	Name      string  `json:"name"`            // Name describes the rule.
+	Wrong     int     `json:"wrong_decisions"` // Wrong counts wrong decisions as in a Third.
+	Precision float64 `json:"precision"`       // Precision of the rule; 0 if it marks nothing.
+	Recall    float64 `json:"recall"`          // Recall of the rule.
 }
 
 // summary adds everything up. What the daemon counts is asked of it once more.
@@ -254,7 +225,6 @@ func (s *stage) close(ctx, running context.Context, sum *Summary) error {
 	return nil
 }
 
-// explain takes one decision apart, as `hinged explain` does.
 func (s *stage) explain(ctx context.Context, id string) error {
 	ex, err := desk.Explain.Do(ctx, s.daemon, "", desk.ExplainRequest{Message: desk.Message{Name: id}})
 	if err != nil {

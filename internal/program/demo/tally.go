@@ -14,7 +14,6 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
-// entry is one delivered message and what became of it.
 type entry struct {
 	m   *Message
 	uid imap.UID
@@ -49,7 +48,6 @@ type tally struct {
 	told  int    // lines about the running rate that were printed
 }
 
-// know notes an address that the owner has written to.
 func (t *tally) know(address string) {
 	if t.known == nil {
 		t.known = map[string]bool{}
@@ -69,7 +67,6 @@ func (t *tally) decide(e *entry, ex desk.Explanation) {
 	t.wrong = append(t.wrong, e.wrong())
 }
 
-// corrections counts the deeds that told the daemon that it was wrong.
 func (t *tally) corrections() (n int) {
 	for _, e := range t.entries {
 		if e.acted && e.deed.corrects(e.marked) {
@@ -111,7 +108,6 @@ func (t *tally) unlearnt() int {
 	return n
 }
 
-// recent returns how many of the last n decisions were wrong.
 func (t *tally) recent(n int) int { return count(t.wrong[max(0, len(t.wrong)-n):]) }
 
 func count(list []bool) int {

@@ -17,7 +17,6 @@ import (
 // lineLength is where text is wrapped, as mail programs do.
 const lineLength = 74
 
-// header writes fields in order.
 type header struct{ bytes.Buffer }
 
 func (h *header) add(name, value string) { fmt.Fprintf(h, "%s: %s\r\n", name, value) }

@@ -125,7 +125,6 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	return c.report, nil
 }
 
-// rules tells of the pinned rules of one account.
 func (c *Checker) rules(account string, j *config.Judging) {
 	if len(j.Rules) == 0 {
 		return
@@ -140,23 +139,15 @@ func (c *Checker) rules(account string, j *config.Judging) {
 	}
 }
 
-// sources says how much the configuration has.
 func (c *Checker) sources() string {
 	switch n := len(c.Config.Accounts); {
 	case c.Config.Kafka == nil:
-		return count(n, "account")
+		return desk.Count(n, "account")
 	case n == 0:
 		return "Kafka"
 	default:
-		return count(n, "account") + ", and Kafka"
+		return desk.Count(n, "account") + ", and Kafka"
 	}
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // state tests that the state directory can be written to, and makes none: it may
@@ -257,7 +248,6 @@ func (c *Checker) positions() (lost map[store.Partition]error, err error) {
 	return files.Broken(), nil
 }
 
-// account tests everything about one account, as far as it goes.
 func (c *Checker) account(ctx context.Context, a *config.Account) {
 	ctx, cancel := context.WithTimeout(ctx, 12*c.Patience)
 	defer cancel()
@@ -299,7 +289,6 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	c.digest(a, p) // at last: it opens another mailbox
 }
 
-// secret tests that the password can be had, and by nobody else.
 func (c *Checker) secret(ctx context.Context, account string, where *config.Password) bool {
 	if _, err := where.ReadPassword(ctx); err != nil {
 		mend := "see that the file is there and readable for the user that hinged runs as"
@@ -406,7 +395,7 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 	if len(uses) > 0 {
 		known = strings.Join(uses, ", ")
 	}
-	c.add(OK, a.Name, "folders", "", "%s: %s", count(len(names), "folder"), known)
+	c.add(OK, a.Name, "folders", "", "%s: %s", desk.Count(len(names), "folder"), known)
 	if !roles[ingest.RoleSent] {
 		c.add(Warn, a.Name, "folders", `set sent in [account.imap] to the name of that folder; the server has `+shorten(names),
 			"there is no folder of sent mail, so an answer is seen only where the mail program sets \\Answered")
@@ -426,7 +415,6 @@ func (c *Checker) folders(ctx context.Context, a *config.Account, p *imap.Probe)
 	return true
 }
 
-// shorten lists a few names.
 func shorten(names []string) string {
 	const most = 12
 	if len(names) > most {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // Client is a mail program or service of which the mailbox has traces.
@@ -18,7 +19,6 @@ type Client struct {
 	Shows string `json:"shows"` // which marks the program shows
 }
 
-// gmail is the capability of Google's server.
 const gmail = "X-GM-EXT-1"
 
 // clients names the mail programs that left traces: in the server's capabilities, in the
@@ -72,7 +72,6 @@ func writer(name string) *Program {
 // program's work: people mark what they have seen.
 const suspicious = 3
 
-// others returns the marks that another program seems to set.
 func others(keywords []imap.KeywordUse) []imap.KeywordUse {
 	var out []imap.KeywordUse
 	for _, k := range keywords {
@@ -88,17 +87,11 @@ func others(keywords []imap.KeywordUse) []imap.KeywordUse {
 
 // Suggestion is the choice of marks that suits the mailbox and the owner's answers.
 type Suggestion struct {
-	// Marks are keywords, or \Flagged for the star.
-	Marks []string `json:"marks"`
-	// Reads are the mail programs that the marks were chosen for; empty if none is known.
-	Reads []string `json:"reads"`
-	// Why gives the reason in sentences.
-	Why string `json:"why"`
-	// Shadow is the suggested value of the setting shadow: "auto", or "on" if nothing can
-	// be marked.
-	Shadow string `json:"shadow"`
-	// Instead says what else could be chosen; "" if there is nothing to add.
-	Instead string `json:"instead,omitempty"`
+	Marks   []string `json:"marks"`             // Marks are keywords, or \Flagged for the star.
+	Reads   []string `json:"reads"`             // Reads are the mail programs that the marks were chosen for; empty if none is known.
+	Why     string   `json:"why"`               // Why gives the reason in sentences.
+	Shadow  string   `json:"shadow"`            // Shadow is the suggested value of the setting shadow: "auto", or "on" if nothing can be marked.
+	Instead string   `json:"instead,omitempty"` // Instead says what else could be chosen; "" if there is nothing to add.
 }
 
 // Suggest chooses marks that are seen in each of the programs that the owner reads in,
@@ -137,7 +130,7 @@ func Suggest(f *Found, reads []*Program) Suggestion {
 	}
 	for _, m := range s.Marks {
 		if n := f.uses(m); n > 0 {
-			why = append(why, fmt.Sprintf("%s is on %s already; hinged's own stand among them.", called(m), count(n, "message")))
+			why = append(why, fmt.Sprintf("%s is on %s already; hinged's own stand among them.", called(m), desk.Count(n, "message")))
 		}
 	}
 	for _, k := range f.Others {
@@ -172,7 +165,6 @@ func reasons(marks []string, reads []*Program) []string {
 	return out
 }
 
-// called puts a mark into words.
 func called(mark string) string {
 	if strings.EqualFold(mark, star) {
 		return "The star"
@@ -198,7 +190,6 @@ func (f *Found) uses(mark string) int {
 	return 0
 }
 
-// markFor returns the mark that a program should be given beside those already chosen.
 func (f *Found) markFor(p *Program, chosen []string) string {
 	var kept []string
 	for _, m := range append([]string{p.Mark}, p.Sees...) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // maxCounted is of how many messages the flags are read: far more than anybody
@@ -40,60 +41,36 @@ var useful = []string{"IDLE", "CONDSTORE", "MOVE", "UIDPLUS", "SPECIAL-USE", "X-
 
 // Found is what was found on a server. Text from the server is safe to print.
 type Found struct {
-	// Server is the server that has the mail.
-	Server Server `json:"server"`
-	// Username is the name that the server accepted.
-	Username string `json:"username"`
-	// Capabilities are those capabilities of the server that matter to hinged.
-	Capabilities []string `json:"capabilities"`
-	// NewKeywords reports whether INBOX accepts any keyword.
-	NewKeywords bool `json:"new_keywords"`
-	// Permanent are the flags that INBOX always keeps, in lower case.
-	Permanent []string `json:"permanent_flags"`
-	// Folders are the mailboxes with a special use.
-	Folders []Folder `json:"folders"`
-	// Messages is the number of messages that came into INBOX in the last year.
-	Messages int `json:"messages"`
-	// Counted is the number of those messages whose flags were read: the newest ones.
-	Counted int `json:"counted"`
-	// Unread is the number of counted messages that are unread.
-	Unread int `json:"unread"`
-	// Answered is the number of counted messages that were answered.
-	Answered int `json:"answered"`
-	// Starred is the number of counted messages with a star.
-	Starred int `json:"starred"`
-	// Sent is the number of messages that came into the Sent folder in the last year; -1
-	// if they could not be counted.
-	Sent int `json:"sent"`
-	// Replies is the number of messages in Sent that answer another message; -1 if they
-	// could not be counted.
-	Replies int `json:"replies"`
-	// Addresses are the sender addresses of mail in Sent, most used first.
-	Addresses []string `json:"addresses"`
+	Server       Server   `json:"server"`          // Server is the server that has the mail.
+	Username     string   `json:"username"`        // Username is the name that the server accepted.
+	Capabilities []string `json:"capabilities"`    // Capabilities are those capabilities of the server that matter to hinged.
+	NewKeywords  bool     `json:"new_keywords"`    // NewKeywords reports whether INBOX accepts any keyword.
+	Permanent    []string `json:"permanent_flags"` // Permanent are the flags that INBOX always keeps, in lower case.
+	Folders      []Folder `json:"folders"`         // Folders are the mailboxes with a special use.
+	Messages     int      `json:"messages"`        // Messages is the number of messages that came into INBOX in the last year.
+	Counted      int      `json:"counted"`         // Counted is the number of those messages whose flags were read: the newest ones.
+	Unread       int      `json:"unread"`          // Unread is the number of counted messages that are unread.
+	Answered     int      `json:"answered"`        // Answered is the number of counted messages that were answered.
+	Starred      int      `json:"starred"`         // Starred is the number of counted messages with a star.
+	Sent         int      `json:"sent"`            // Sent is the number of messages that came into the Sent folder in the last year; -1 if they could not be counted.
+	Replies      int      `json:"replies"`         // Replies is the number of messages in Sent that answer another message; -1 if they could not be counted.
+	Addresses    []string `json:"addresses"`       // Addresses are the sender addresses of mail in Sent, most used first.
 	// AuthServID is the authserv-id of the server that vouches for the senders of nearly
 	// all recent mail in INBOX; "" if there is none.
-	AuthServID string `json:"authserv_id"`
-	// Vouched is the number of messages with results from that server, out of vouched_of.
-	Vouched int `json:"vouched"`
-	// VouchedOf is the number of messages examined for that: the newest in INBOX.
-	VouchedOf int `json:"vouched_of"`
-	// Keywords are those in use on the counted messages.
-	Keywords []imap.KeywordUse `json:"keywords"`
-	// Clients are the mail programs that left traces.
-	Clients []Client `json:"clients"`
-	// Others are marks on unread messages. Only a program sets those.
-	Others []imap.KeywordUse `json:"others"`
-	// Suggest is the choice of marks that hinged suggests.
-	Suggest Suggestion `json:"suggestion"`
+	AuthServID string            `json:"authserv_id"`
+	Vouched    int               `json:"vouched"`    // Vouched is the number of messages with results from that server, out of vouched_of.
+	VouchedOf  int               `json:"vouched_of"` // VouchedOf is the number of messages examined for that: the newest in INBOX.
+	Keywords   []imap.KeywordUse `json:"keywords"`   // Keywords are those in use on the counted messages.
+	Clients    []Client          `json:"clients"`    // Clients are the mail programs that left traces.
+	Others     []imap.KeywordUse `json:"others"`     // Others are marks on unread messages. Only a program sets those.
+	Suggest    Suggestion        `json:"suggestion"` // Suggest is the choice of marks that hinged suggests.
 }
 
 // Folder is a mailbox with a special use.
 type Folder struct {
 	Name string `json:"name"` // name on the server
 	Use  string `json:"use"`  // sent, drafts, junk, trash, archive or important
-	// By says how the use was found: special use, if the server announces it, or name, if
-	// the mailbox has a customary name.
-	By string `json:"by"`
+	By   string `json:"by"`   // By says how the use was found: special use, if the server announces it, or name, if the mailbox has a customary name.
 }
 
 // Look logs in and looks around: it stores nothing. Where no username was given
@@ -285,9 +262,9 @@ func (f *Found) Lines() []string {
 	if f.Counted < f.Messages {
 		newest = fmt.Sprintf(" of the newest %d", f.Counted)
 	}
-	line("last year  %s in INBOX;%s %d answered, %d starred, %d unread", count(f.Messages, "message"), newest, f.Answered, f.Starred, f.Unread)
+	line("last year  %s in INBOX;%s %d answered, %d starred, %d unread", desk.Count(f.Messages, "message"), newest, f.Answered, f.Starred, f.Unread)
 	if f.Sent >= 0 {
-		line("           %s in Sent, %d of them replies", count(f.Sent, "message"), f.Replies)
+		line("           %s in Sent, %d of them replies", desk.Count(f.Sent, "message"), f.Replies)
 	} else {
 		line("           replies in Sent were not counted")
 	}
@@ -295,7 +272,7 @@ func (f *Found) Lines() []string {
 		line("           written from %s", strings.Join(f.Addresses, ", "))
 	}
 	if f.AuthServID != "" {
-		line("vouches    %s, in %d of the newest %s: authserv_id", f.AuthServID, f.Vouched, count(f.VouchedOf, "message"))
+		line("vouches    %s, in %d of the newest %s: authserv_id", f.AuthServID, f.Vouched, desk.Count(f.VouchedOf, "message"))
 	} else {
 		line("vouches    no server checks the senders of nearly all mail, so a From may be forged")
 	}

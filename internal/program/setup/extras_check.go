@@ -8,13 +8,13 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"net/netip"
 	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // ownCertificate returns the certificate that a connection shows to the server, nil if it
@@ -54,13 +54,12 @@ func described(cert *x509.Certificate) string {
 	return fmt.Sprintf("cert_file, for %s by %s, good until %s,", holderOf(cert), issuerOf(cert), cert.NotAfter.UTC().Format(time.DateOnly))
 }
 
-// holderOf is for whom a certificate of ours is.
 func holderOf(cert *x509.Certificate) string {
 	if cert == nil {
 		return "not known"
 	}
 	if cert.Subject.CommonName != "" {
-		return printable(cert.Subject.CommonName)
+		return desk.OneLine(cert.Subject.CommonName, mostShown)
 	}
 	return nameOf(cert)
 }
@@ -73,7 +72,6 @@ func mendOwn(cert *x509.Certificate) string {
 	return fmt.Sprintf("set cert_file to a certificate that the server accepts: it may be too old, or by an authority (%s) that the server does not trust", issuerOf(cert))
 }
 
-// pages tests that the dashboard can be opened.
 func (c *Checker) pages(ctx context.Context) {
 	d := c.Config.Dashboard
 	if d == nil || c.Dashboard == nil {
@@ -112,15 +110,11 @@ func (c *Checker) pages(ctx context.Context) {
 	c.add(OK, "", name, "", "it %s; %s", at, who)
 }
 
-// unencrypted reports whether passwords would cross a network as they are.
 func unencrypted(d *config.Dashboard) bool {
 	host, _, err := net.SplitHostPort(d.Listen)
-	ip, notIP := netip.ParseAddr(host)
-	here := notIP == nil && ip.Unmap().IsLoopback() || host == "localhost"
-	return err == nil && !here && d.CertFile == "" && !strings.HasPrefix(d.PublicURL, "https:")
+	return err == nil && !config.IsLoopback(host) && d.CertFile == "" && !strings.HasPrefix(d.PublicURL, "https:")
 }
 
-// free reports whether an address can be listened on.
 func free(ctx context.Context, address string) bool {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -161,7 +155,6 @@ type Telling struct {
 	Test func(ctx context.Context) error
 }
 
-// notify tests the ways to tell the owner of an account.
 func (c *Checker) notify(ctx context.Context, a *config.Account) {
 	for i, way := range c.Tellings(a) {
 		n := &a.Notify[i]

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hinged/hinged/internal/host/atomicfile"
 	"github.com/hinged/hinged/internal/host/zones"
 )
 
@@ -34,11 +35,8 @@ func Write(force bool, files ...File) (err error) {
 			}
 		}
 	}
-	var staged, placed []string
+	var placed []string
 	defer func() {
-		for _, path := range staged {
-			_ = os.Remove(path) // it is an error's leftover, or moved away
-		}
 		if err != nil && !force {
 			for _, path := range placed {
 				_ = os.Remove(path)
@@ -46,17 +44,11 @@ func Write(force bool, files ...File) (err error) {
 		}
 	}()
 	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), above(files)); err != nil {
-			return fmt.Errorf("write %s: %w", f.Path, err)
+		err := os.MkdirAll(filepath.Dir(f.Path), above(files))
+		if err == nil {
+			err = atomicfile.Write(f.Path, f.Data, f.Mode)
 		}
-		path, err := stage(f)
-		staged = append(staged, path)
 		if err != nil {
-			return fmt.Errorf("write %s: %w", f.Path, err)
-		}
-	}
-	for i, f := range files {
-		if err := rename(staged[i], f.Path, force); err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 		placed = append(placed, f.Path)
@@ -72,33 +64,6 @@ func above(files []File) fs.FileMode {
 		}
 	}
 	return 0o700
-}
-
-// rename gives a staged file its name, which must be free unless force is set.
-func rename(staged, path string, force bool) error {
-	if force {
-		return os.Rename(staged, path)
-	}
-	err := os.Link(staged, path)
-	if errors.Is(err, fs.ErrExist) {
-		return ErrExists // somebody made it just now
-	}
-	return err
-}
-
-// stage writes a file's data beside it, under another name.
-func stage(f File) (string, error) {
-	t, err := os.CreateTemp(filepath.Dir(f.Path), "."+filepath.Base(f.Path)+".*")
-	if err != nil {
-		return "", err
-	}
-	if _, err = t.Write(f.Data); err == nil {
-		err = t.Chmod(f.Mode)
-	}
-	if err == nil {
-		err = t.Sync()
-	}
-	return t.Name(), errors.Join(err, t.Close())
 }
 
 // TimeZone returns the machine's time zone by its IANA name; "UTC" when it has

@@ -45,7 +45,6 @@ const (
 //go:embed programs.toml
 var programsFile []byte
 
-// programs are those of programs.toml.
 var programs = sync.OnceValue(func() []Program {
 	var file struct{ Program []Program }
 	if err := toml.Unmarshal(programsFile, &file); err != nil {
@@ -57,7 +56,6 @@ var programs = sync.OnceValue(func() []Program {
 // Name is what people call the program.
 func (p *Program) Name() string { return p.Names[0] }
 
-// shows reports whether the program shows a flag without further ado.
 func (p *Program) shows(flag string) bool { return hasMark(p.Sees, flag) }
 
 // hasMark reports whether a flag is among marks; $Important and \Important are one.
@@ -115,7 +113,6 @@ func plain(name string) string {
 	}, name)
 }
 
-// programNames joins the names of programs.
 func programNames(list []*Program) string {
 	var names []string
 	for _, p := range list {

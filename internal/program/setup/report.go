@@ -21,19 +21,14 @@ const (
 
 // Finding is the outcome of one test.
 type Finding struct {
-	// Level is OK, WARN or FAIL.
-	Level Level `json:"level"`
-	// Account is the account that the test was about: empty for a test of all accounts,
-	// "kafka" for the section [kafka].
-	Account string `json:"account,omitempty"`
+	Level   Level  `json:"level"`             // Level is OK, WARN or FAIL.
+	Account string `json:"account,omitempty"` // Account is the account that the test was about: empty for a test of all accounts, "kafka" for the section [kafka].
 	// Test is the name of the test: config, password, state, store, dns, connect, tls,
 	// login, abilities, folders, marks, seen, shown, flag, digest or notify; for Kafka also topics,
 	// partitions, compaction, retention, size, rights, group or running.
 	Test string `json:"test"`
-	// Text is the result in one line.
-	Text string `json:"text"`
-	// Mend says how to fix it; "" if there is nothing to do.
-	Mend string `json:"mend,omitempty"`
+	Text string `json:"text"`           // Text is the result in one line.
+	Mend string `json:"mend,omitempty"` // Mend says how to fix it; "" if there is nothing to do.
 }
 
 // String is the finding in one line.
@@ -51,13 +46,11 @@ func (f Finding) String() string {
 
 // Report is everything that `hinged check` found.
 type Report struct {
-	Config string `json:"config"` // path of the configuration file
-	OK     bool   `json:"ok"`     // whether no test failed; there may be warnings
-	// Findings are in the order of the tests.
-	Findings []Finding `json:"findings"`
+	Config   string    `json:"config"`   // path of the configuration file
+	OK       bool      `json:"ok"`       // whether no test failed; there may be warnings
+	Findings []Finding `json:"findings"` // Findings are in the order of the tests.
 }
 
-// add appends a finding and tells whoever listens.
 func (c *Checker) add(level Level, account, test, mend, format string, args ...any) {
 	f := Finding{level, account, test, fmt.Sprintf(format, args...), mend}
 	c.report.Findings = append(c.report.Findings, f)

@@ -10,12 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // Times after which a server is given up.
@@ -67,7 +68,6 @@ type Finder struct {
 // ErrNoServer says that no mail server was found.
 var ErrNoServer = errors.New("no mail server was found")
 
-// candidate is a place where the server may be.
 type candidate struct {
 	Server
 	foreign bool // the DNS says so, of another domain
@@ -107,7 +107,6 @@ func (f *Finder) Find(ctx context.Context, w Wanted) (Server, error) {
 	return Server{}, fmt.Errorf("%w; tried\n  %s", ErrNoServer, strings.Join(tried, "\n  "))
 }
 
-// greets tests that a server is there, speaks IMAP, and takes logins.
 func greets(ctx context.Context, o imap.Options) error {
 	p, err := imap.Reach(ctx, o)
 	if err != nil {
@@ -193,7 +192,6 @@ func (f *Finder) candidates(ctx context.Context, w Wanted) ([]candidate, error) 
 	return kept, nil
 }
 
-// inside reports whether host lies in domain.
 func inside(host, domain string) bool {
 	host, domain = strings.ToLower(host), strings.ToLower(domain)
 	return host == domain || strings.HasSuffix(host, "."+domain)
@@ -210,7 +208,7 @@ func named(w Wanted) ([]candidate, error) {
 		return nil, fmt.Errorf("%q is not a server, as in imap.example.org or imap.example.org:993", w.Server)
 	}
 	modes := []imap.TLSMode{imap.TLSImplicit, imap.TLSStart}
-	if loopback(host) && w.TLSRoots == nil {
+	if config.IsLoopback(host) && w.TLSRoots == nil {
 		modes = append(modes, imap.TLSNone)
 	}
 	if w.TLS != "" {
@@ -232,15 +230,6 @@ func named(w Wanted) ([]candidate, error) {
 		list = append(list, candidate{Server: Server{net.JoinHostPort(host, at), mode, "as you asked"}})
 	}
 	return list, nil
-}
-
-// loopback reports whether host is this machine and nothing else.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // reason is the heart of an error, for a list of what was tried.
@@ -267,7 +256,7 @@ type CertificateError struct {
 // Error is the hint, and below it what verified the certificate said, in one line.
 func (e *CertificateError) Error() string {
 	detail, _, _ := strings.Cut(e.Err.Error(), "\n")
-	return e.Hint + "\n  " + printable(detail)
+	return e.Hint + "\n  " + desk.OneLine(detail, mostShown)
 }
 
 // Unwrap returns Err.

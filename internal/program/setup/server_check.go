@@ -16,13 +16,16 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/face/desk"
 )
+
+// mostShown is how much is shown of what a server or a certificate says, in characters.
+const mostShown = 200
 
 // certificateWarning is how long before its end a certificate is worth a word:
 // those that renew themselves do so a month before.
 const certificateWarning = 14 * 24 * time.Hour
 
-// name tests that the server's name leads to an address.
 func (c *Checker) name(ctx context.Context, a *config.Account, address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -38,7 +41,7 @@ func (c *Checker) name(ctx context.Context, a *config.Account, address string) b
 	var dns *net.DNSError
 	switch {
 	case err == nil:
-		c.add(OK, a.Name, "dns", "", "%s has %s", host, addresses(len(found)))
+		c.add(OK, a.Name, "dns", "", "%s has %s", host, fmt.Sprintf("%d %s", len(found), map[bool]string{true: "address", false: "addresses"}[len(found) == 1]))
 		return true
 	case errors.As(err, &dns) && dns.IsNotFound:
 		c.add(Fail, a.Name, "dns", "correct the host in address", "there is no host %s", host)
@@ -48,14 +51,6 @@ func (c *Checker) name(ctx context.Context, a *config.Account, address string) b
 	return false
 }
 
-func addresses(n int) string {
-	if n == 1 {
-		return "1 address"
-	}
-	return fmt.Sprintf("%d addresses", n)
-}
-
-// connect tests TCP, TLS and the greeting.
 func (c *Checker) connect(ctx context.Context, a *config.Account, o imap.Options) (*imap.Probe, bool) {
 	p, err := imap.Reach(ctx, o)
 	if err != nil {
@@ -66,7 +61,7 @@ func (c *Checker) connect(ctx context.Context, a *config.Account, o imap.Options
 	state := p.TLS()
 	if state == nil {
 		host, _, _ := net.SplitHostPort(o.Address)
-		if loopback(host) {
+		if config.IsLoopback(host) {
 			c.add(OK, a.Name, "tls", "", "no TLS; the connection stays on this machine")
 		} else {
 			c.add(Warn, a.Name, "tls", `tls = "tls", or "starttls"`, "no TLS: the password and the mail cross the network unencrypted")
@@ -85,16 +80,6 @@ func (c *Checker) connect(ctx context.Context, a *config.Account, o imap.Options
 	return p, true
 }
 
-// printable makes what a certificate says fit for a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s[:min(len(s), 200)])
-}
-
 func nameOf(cert *x509.Certificate) string {
 	names := append([]string(nil), cert.DNSNames...)
 	for _, ip := range cert.IPAddresses {
@@ -103,19 +88,18 @@ func nameOf(cert *x509.Certificate) string {
 	if len(names) == 0 {
 		names = []string{cert.Subject.CommonName}
 	}
-	return printable(shorten(names))
+	return desk.OneLine(shorten(names), mostShown)
 }
 
 func issuerOf(cert *x509.Certificate) string {
 	for _, s := range append(cert.Issuer.Organization, cert.Issuer.CommonName) {
 		if s != "" {
-			return printable(s)
+			return desk.OneLine(s, mostShown)
 		}
 	}
 	return "nobody named"
 }
 
-// unreached says why a connection was not made.
 func (c *Checker) unreached(a *config.Account, o imap.Options, err error) {
 	var stage *imap.StageError
 	if !errors.As(err, &stage) {
@@ -153,7 +137,6 @@ func (c *Checker) unreached(a *config.Account, o imap.Options, err error) {
 	}
 }
 
-// mendCertificate says what to do about a certificate that is not accepted.
 func mendCertificate(cert *tls.CertificateVerificationError, o imap.Options) string {
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -168,7 +151,6 @@ func mendCertificate(cert *tls.CertificateVerificationError, o imap.Options) str
 	return "if it is your own server's, set ca_file to the certificate of its authority; else somebody may stand in between"
 }
 
-// mendWire says what to do about a connection that does not behave.
 func mendWire(err error) string {
 	if errors.Is(err, imap.ErrMute) {
 		return "see that an IMAP server listens there and is not overloaded"
@@ -226,7 +208,6 @@ func markBox(a *config.Account) string {
 	return "INBOX"
 }
 
-// marks tests whether the mailbox keeps the marks of the configuration.
 func (c *Checker) marks(a *config.Account, p *imap.Probe) bool {
 	box := markBox(a)
 	opened, err := p.Open(box, false)
@@ -269,7 +250,6 @@ func (c *Checker) seen(a *config.Account) {
 		"no mail program that hinged knows shows this mark by itself: %s", WhereSeen(a.Mark))
 }
 
-// copies tests whether copies of important messages can be put into a folder.
 func (c *Checker) copies(ctx context.Context, a *config.Account, p *imap.Probe) {
 	if a.MarkCopy == "" {
 		return
@@ -295,7 +275,7 @@ func (c *Checker) text(ctx context.Context, a *config.Account, p *imap.Probe) {
 	case err != nil:
 		c.add(Fail, a.Name, "text", "hinged can't work with this server as it is: look into the server's log, and report it", "%v", err)
 	default:
-		c.add(OK, a.Name, "text", "", "%s of UID %d in %s were read", count(size, "byte"), at.UID, at.Mailbox)
+		c.add(OK, a.Name, "text", "", "%s of UID %d in %s were read", desk.Count(size, "byte"), at.UID, at.Mailbox)
 	}
 }
 

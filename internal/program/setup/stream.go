@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/face/desk"
 )
 
 // streamName stands for the section [kafka] where others have an account.
@@ -69,7 +70,6 @@ func (c *Checker) stream(ctx context.Context, k *config.Kafka) {
 	s.running()
 }
 
-// brokers tests that one of them can be reached.
 func (c *Checker) brokers(ctx context.Context, k *config.Kafka) bool {
 	var up, down []string
 	for _, address := range k.Brokers {
@@ -132,7 +132,6 @@ type streamCheck struct {
 	others     map[int32]bool   // partitions of the input whose positions are not of its log
 }
 
-// all names the topics in the order of the configuration.
 func (s *streamCheck) all() []struct{ key, name string } {
 	t := s.k.Topics
 	return []struct{ key, name string }{
@@ -140,7 +139,6 @@ func (s *streamCheck) all() []struct{ key, name string } {
 	}
 }
 
-// topics tests that they are there.
 func (s *streamCheck) topics(ctx context.Context) bool {
 	var there []string
 	for _, t := range s.all() {
@@ -155,7 +153,7 @@ func (s *streamCheck) topics(ctx context.Context) bool {
 			return false
 		default:
 			s.partitions[t.name] = n
-			there = append(there, fmt.Sprintf("%s (%s)", t.name, count(int(n), "partition")))
+			there = append(there, fmt.Sprintf("%s (%s)", t.name, desk.Count(int(n), "partition")))
 		}
 	}
 	if len(there) > 0 {
@@ -170,7 +168,7 @@ func (s *streamCheck) topics(ctx context.Context) bool {
 			n = int32(s.k.Partitions)
 		}
 		if s.k.CreateTopics {
-			s.add(OK, streamName, "topics", "", "%s will be created at the first start, with %s", t.name, count(int(n), "partition"))
+			s.add(OK, streamName, "topics", "", "%s will be created at the first start, with %s", t.name, desk.Count(int(n), "partition"))
 			continue
 		}
 		creation := fmt.Sprintf("kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d", s.k.Brokers[0], t.name, n)
@@ -267,7 +265,6 @@ func (s *streamCheck) retention(input map[string]string) {
 	}
 }
 
-// sizes tests that what is produced fits.
 func (s *streamCheck) sizes(settings map[string]map[string]string) {
 	t := s.k.Topics
 	most := func(topic string) (int64, bool) {
@@ -289,7 +286,6 @@ func (s *streamCheck) grant(right, on string) string {
 	return fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --operation %s --%s", s.k.Brokers[0], cmp.Or(s.k.Username, "NAME"), right, on)
 }
 
-// rights tests that what has to be read and written may be.
 func (s *streamCheck) rights(ctx context.Context) {
 	t := s.k.Topics
 	var may, unknown []string

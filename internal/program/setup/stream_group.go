@@ -9,6 +9,7 @@ import (
 	"maps"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/face/desk"
 	recovery "github.com/hinged/hinged/internal/run/stream"
 	"github.com/hinged/hinged/store"
 )
@@ -27,7 +28,7 @@ func (s *streamCheck) counts(ctx context.Context) {
 	for p, info := range s.kept {
 		if info.Partitions != in && info.Partitions > 0 {
 			s.add(Fail, streamName, "partitions", morePartitions,
-				"%s has %s, and had %d when partition %d was begun: most accounts belong to another partition now, so hinged stops", t.Input, count(int(in), "partition"), info.Partitions, p)
+				"%s has %s, and had %d when partition %d was begun: most accounts belong to another partition now, so hinged stops", t.Input, desk.Count(int(in), "partition"), info.Partitions, p)
 			return
 		}
 	}
@@ -36,16 +37,15 @@ func (s *streamCheck) counts(ctx context.Context) {
 	case !ok:
 	case n < in && s.begun(ctx):
 		s.add(Fail, streamName, "partitions", morePartitions,
-			"%s has %s and %s has %d, with snapshots in it: partitions were added to the input, and most accounts belong to another partition now, so hinged stops", t.Input, count(int(in), "partition"), t.Snapshots, n)
+			"%s has %s and %s has %d, with snapshots in it: partitions were added to the input, and most accounts belong to another partition now, so hinged stops", t.Input, desk.Count(int(in), "partition"), t.Snapshots, n)
 	case n != in:
 		s.add(Fail, streamName, "partitions", "use another topic for snapshots, with as many partitions as the input",
-			"%s has %s and %s has %d: each partition's state needs its place", t.Input, count(int(in), "partition"), t.Snapshots, n)
+			"%s has %s and %s has %d: each partition's state needs its place", t.Input, desk.Count(int(in), "partition"), t.Snapshots, n)
 	default:
 		s.add(OK, streamName, "partitions", "", "%s and %s have as many", t.Input, t.Snapshots)
 	}
 }
 
-// begun reports whether there ever was a snapshot.
 func (s *streamCheck) begun(ctx context.Context) bool {
 	marks, err := s.client.Watermarks(ctx, s.k.Topics.Snapshots)
 	for _, w := range marks {
@@ -101,7 +101,7 @@ func (s *streamCheck) group(ctx context.Context) {
 		case at < w.First:
 			good = false
 			s.add(Fail, streamName, "group", whenStopped,
-				"partition %d: hinged is to go on at offset %d, and the log begins at %d: %s were deleted before hinged decided about them", p, at, w.First, count(int(w.First-at), "record"))
+				"partition %d: hinged is to go on at offset %d, and the log begins at %d: %s were deleted before hinged decided about them", p, at, w.First, desk.Count(int(w.First-at), "record"))
 		case at > w.End:
 			good = false
 			s.add(Fail, streamName, "group", whenStopped,
@@ -113,9 +113,9 @@ func (s *streamCheck) group(ctx context.Context) {
 	switch {
 	case !good:
 	case len(known) == 0:
-		s.add(OK, streamName, "group", "", "%s has no positions yet; %s wait", s.k.Group, count(int(behind), "record"))
+		s.add(OK, streamName, "group", "", "%s has no positions yet; %s wait", s.k.Group, desk.Count(int(behind), "record"))
 	default:
-		s.add(OK, streamName, "group", "", "%s knows %s; %s wait", s.k.Group, count(len(known), "position"), count(int(behind), "record"))
+		s.add(OK, streamName, "group", "", "%s knows %s; %s wait", s.k.Group, desk.Count(len(known), "position"), desk.Count(int(behind), "record"))
 	}
 }
 
@@ -174,6 +174,6 @@ func (s *streamCheck) recreated(ctx context.Context) {
 		}
 	}
 	if len(s.others) == 0 {
-		s.add(OK, streamName, "topic id", "", "%s has the id %s; %s of it in the store", input, id, count(known, "position"))
+		s.add(OK, streamName, "topic id", "", "%s has the id %s; %s of it in the store", input, id, desk.Count(known, "position"))
 	}
 }

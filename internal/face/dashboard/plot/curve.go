@@ -38,7 +38,6 @@ type Curves struct {
 	// Event is a moment with a name; "" if there is none.
 	Event   string
 	EventAt float64
-	Wide    bool // 660 units instead of 352
 }
 
 // frame is where a picture's axes lie.
@@ -46,10 +45,7 @@ type frame struct{ left, right, top, bottom float64 }
 
 // Draw draws it. Curves without points are left out.
 func (c Curves) Draw() template.HTML {
-	width, height := 352.0, 208.0
-	if c.Wide {
-		width, height = 660, 280
-	}
+	const width, height = 352.0, 208.0
 	f := frame{left: 30, right: width - 58, top: 12, bottom: height - 24}
 	top := 0.0
 	for _, curve := range c.Curves {
@@ -97,7 +93,6 @@ func (f frame) levels(s *svg, top float64) (high float64) {
 	return high
 }
 
-// below writes the axis below.
 func (f frame) below(s *svg, ticks []Tick, x func(float64) float64, y float64) {
 	for i, t := range ticks {
 		class := "m"
@@ -147,7 +142,6 @@ func (c Curves) ends(s *svg, f frame, x, y func(float64) float64) {
 	}
 }
 
-// path is the curve as SVG draws it.
 func (c Curve) path(x, y func(float64) float64) string {
 	var b strings.Builder
 	for i, p := range c.Points {

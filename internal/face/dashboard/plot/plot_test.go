@@ -207,3 +207,53 @@ func TestThinKeepsTheEnds(t *testing.T) {
 		t.Errorf("%d points at the limit", len(got))
 	}
 }
+
+// Each step begins where the one before it ended, from zero to the sum.
+func TestAFallGoesFromZeroToItsSum(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		steps := make([]float64, 1+r.IntN(9))
+		sum := 0.0
+		for i := range steps {
+			steps[i] = r.Float64() - 0.5
+			sum += steps[i]
+		}
+		f := NewFall(steps, r.Float64()-0.5)
+		bar := func(elements []element) (left, right float64) {
+			for _, e := range elements {
+				if c := e.attrs["class"]; e.name == "rect" && (c == "fill" || c == "fill-q" || c == "ink") {
+					left = number(t, e, "x")
+					return left, left + number(t, e, "width")
+				}
+			}
+			t.Fatal("no bar")
+			return 0, 0
+		}
+		rows := func(from, to float64) (float64, float64) {
+			elements, _ := parse(t, "<g>"+f.Step(from, to)+"</g>")
+			return bar(elements)
+		}
+		at := 0.0
+		last := math.NaN()
+		for _, step := range steps {
+			left, right := rows(at, at+step)
+			if left < 0 || right > 400.1 {
+				t.Fatalf("a step reaches from %.1f to %.1f", left, right)
+			}
+			begins, ends := left, right
+			if step < 0 {
+				begins, ends = right, left
+			}
+			if !math.IsNaN(last) && math.Abs(begins-last) > 1 {
+				t.Fatalf("a step begins at %.1f, the one before it ended at %.1f", begins, last)
+			}
+			last = ends
+			at += step
+		}
+		elements, _ := parse(t, "<g>"+f.Sum(sum)+"</g>")
+		left, right := bar(elements)
+		if math.Abs(left-last) > 1 && math.Abs(right-last) > 1 {
+			t.Fatalf("the sum reaches from %.1f to %.1f, the last step ended at %.1f", left, right, last)
+		}
+	}
+}
