@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -162,9 +163,7 @@ func TestTheIndexOfCopiesIsThatOfTheTable(t *testing.T) {
 			continue
 		}
 		f, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for id := range 170 {
 			id := filter.IDOf(fmt.Sprintf("m%d@x", id))
 			if got, want := w.f.CopiesOf(id), f.CopiesOf(id); !slices.Equal(got, want) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -133,9 +134,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 			}
 			sum := total(ex.Parts)
 			x, err := w.features.Features(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if sum != ex.Score || ex.Score != w.f.Learning().Score(x.Vector()) {
 				t.Fatalf("the parts add up to %v, the explanation says %v, the model %v", sum, ex.Score, w.f.Learning().Score(x.Vector()))
 			}
@@ -192,9 +191,7 @@ func TestWhileTooLittleIsLearntNothingFlips(t *testing.T) {
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("m@x", "boss@example.com", owner, "urgent words"))
 	ex, err := w.f.Explainer.Explain(l.key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if ex.Outcome != store.DecidedUnsure || len(ex.Flips) != 0 || len(ex.Corrections) != 2 || ex.Corrections[0].Outcome != store.DecidedUnsure {
 		t.Fatalf("got %+v", ex)
 	}
@@ -251,9 +248,7 @@ func TestMarkedNowLooksAtEveryCopy(t *testing.T) {
 // classified is the decision of Classify.
 func (w *world) classified(raw []byte) (d filter.Decision) {
 	w.t.Helper()
-	if err := w.f.Classify(w.reader.Read(raw), func(v filter.Decision, _ *featurize.Features) { d = v }); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, w.f.Classify(w.reader.Read(raw), func(v filter.Decision, _ *featurize.Features) { d = v }))
 	return d
 }
 
@@ -292,9 +287,7 @@ func TestClassifyDecidesAsTheArrivalDoes(t *testing.T) {
 					}
 					asIs = w.f.State().Weights.Dot(x.Vector())
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				if m, s := store.Digest(w.f.State()); m != before || s != state {
 					t.Fatalf("message %d: Classify changed the state", i)
 				}
@@ -368,9 +361,7 @@ func TestADecisionTakesFewAllocations(t *testing.T) {
 	}
 	for file, most := range map[string]float64{"plain": 64, "patch": 64, "html": 112} {
 		raw, err := os.ReadFile("../../../featurize/testdata/" + file + ".eml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		// The first run, which does not count, makes the rehearsal and the buffers.
 		if n := testing.AllocsPerRun(20, func() { w.classified(raw) }); n > most || n == 0 {
 			t.Errorf("%s: a decision takes %v allocations, want at most %v", file, n, most)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
@@ -360,9 +361,7 @@ func TestExplanationAddsUpToTheScore(t *testing.T) {
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if sum := total(ex.Parts); sum != ex.Score {
 			t.Fatalf("parts add up to %v, the score is %v", sum, ex.Score)
 		}

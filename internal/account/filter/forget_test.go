@@ -14,6 +14,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -120,14 +121,10 @@ func (w *world) wantLearntFromNothing() {
 	w.t.Helper()
 	weights := model.NewWeights(0)
 	learner, err := model.NewLinear(w.f.Options().Learner, weights)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	for i, l := range w.past {
 		x, err := w.features.Features(l.Message)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.OK(w.t, err)
 		if !l.Learnt() {
 			continue
 		}
@@ -194,9 +191,7 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 					}
 				}
 				again, err := filter.New(all.f.State(), all.features)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				if !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) || learnt(again) != learnt(all.f) {
 					t.Fatal("after a restart it is another one")
 				}
@@ -300,9 +295,7 @@ func FuzzRewriting(f *testing.F) {
 			}[kind%4]
 			r := w.rewrite(e)
 			again, err := filter.New(w.f.State(), w.features)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			got, want := w.f.Status.Counts(), again.Status.Counts()
 			maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 			if !reflect.DeepEqual(got, want) || learnt(w.f) != learnt(again) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -26,9 +27,7 @@ func newCorrespondence(t *testing.T) *mailbag {
 	o := featurize.DefaultOptions()
 	o.Owner = []string{"me@example.org"}
 	f, err := featurize.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return &mailbag{t: t, st: store.NewState(), limits: DefaultOptions().Limits, read: f}
 }
 
@@ -207,9 +206,7 @@ func TestMetaSurvivesTheJournal(t *testing.T) {
 	c := newCorrespondence(t)
 	m := NewMeta(c.read.Read([]byte("From: a@b\nTo: c@d, me@example.org\nMessage-ID: <m>\nIn-Reply-To: <p>\nReferences: <r> <p>\n\n")))
 	data, err := encMode.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var back Meta
 	if err := decMode.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(m, back) {
 		t.Errorf("got %+v (%v), want %+v", back, err, m)

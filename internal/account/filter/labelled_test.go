@@ -10,6 +10,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -49,9 +50,7 @@ func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
 func (w *world) vector(l letter) model.Vector {
 	w.t.Helper()
 	x, err := w.features.Features(l.key)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	return x.Vector()
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -69,9 +70,7 @@ func TestExplanationsOfAKernelAreTrue(t *testing.T) {
 				sum += p.Amount
 			}
 			x, err := w.features.Features(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Learning().Score(x.Vector()) || !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
 				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Learning().Score(x.Vector()))
 			}
@@ -224,9 +223,7 @@ func playDual(t *testing.T, w *world) (*model.Dual, int) {
 	t.Helper()
 	o := w.f.Options()
 	twin, err := model.NewDual(o.Learner, o.Dual.Window, model.NewWeights(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	numbers, next, tookBack := map[store.MessageKey]uint64{}, uint64(0), 0
 	for i, l := range w.past {
 		if !l.Learnt() {
@@ -242,9 +239,7 @@ func playDual(t *testing.T, w *world) (*model.Dual, int) {
 			tookBack++
 		} else {
 			x, err := w.features.Vector(l.Message, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			u = twin.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
 			numbers[l.Message] = next
 			next++

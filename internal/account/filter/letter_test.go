@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -267,17 +268,13 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 		}
 		n, since := rng.IntN(5), w.moment().Add(-time.Duration(rng.IntN(72))*time.Hour)
 		got, err := w.f.Messages.Ask(n, since)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		want := w.askable(since)
 		if len(got.Messages) != min(n, len(want)) {
 			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d", i+1, len(want), n, len(got.Messages))
 		}
 		again, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if after, err := again.Messages.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
 			t.Fatalf("after a restart got %x, %v, want %x", after.Messages, err, got.Messages)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
@@ -181,9 +182,7 @@ func TestMarkingAllAsReadSaysNothingAlsoAcrossACrash(t *testing.T) {
 			if i == before {
 				w.now = w.now.Add(down)
 				f, err := filter.New(copyState(t, w.f.State()), w.features)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				w.f = f
 			}
 			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: i >= before, ModSeq: modseq})

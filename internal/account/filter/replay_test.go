@@ -133,9 +133,7 @@ func TestCountsAreWhatTheTablesHold(t *testing.T) {
 		w.teach()
 		w.storm(seed, 400)
 		fresh, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		got, want := w.f.Status.Counts(), fresh.Status.Counts()
 		maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 		if !reflect.DeepEqual(got, want) {
@@ -182,13 +180,9 @@ func TestAMessageDecidedLateWaitsForSilenceAfterOthers(t *testing.T) {
 		shaken.restart = true
 		shaken.rescue(func() {})
 		base, _, err := past.Replay(store.NewState(), (&world{journal: live.journal[:middle]}).entries(), live.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		again, _, err := past.Replay(base.State(), (&world{journal: live.journal[middle:]}).entries(), live.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		model, state := store.Digest(live.f.State())
 		for name, f := range map[string]*filter.Filter{"with restarts": shaken.f, "replayed": again} {
 			if m, s := store.Digest(f.State()); m != model || s != state {
@@ -258,14 +252,10 @@ func TestLessonsAreLearntAgainWhereMessagesWereForgotten(t *testing.T) {
 				t.Fatalf("%d of 260 messages are known; more must be forgotten for this test to mean anything", known)
 			}
 			r, err := filter.NewLearning(&o, store.NewState(), nil, w.features)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			for i, l := range w.past {
 				again := l
-				if err := cmp.Or(r.ReplayTo(l.Replayed), r.Learn(&again)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, cmp.Or(r.ReplayTo(l.Replayed), r.Learn(&again)))
 				if again.Score != l.Score || again.TookBack != l.TookBack {
 					t.Fatalf("lesson %d of %d had the score %v (took back: %v); learnt again it has %v (%v)",
 						i, len(w.past), l.Score, l.TookBack, again.Score, again.TookBack)

@@ -10,6 +10,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -149,9 +150,7 @@ func TestForgettingOldMailIsTheSameLiveRestartedAndReplayed(t *testing.T) {
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
 		// A message that was forgotten may come again, with other features.
 		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.versions(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		wantSameDigest(t, "replay", calm.f, f)
 		decided := 0
 		calm.rerun(store.NewState(), 0, func(s past.Step) {

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
 	"github.com/hinged/hinged/internal/measure/evaluate"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -38,13 +39,9 @@ func (w *world) Lessons() iter.Seq2[store.Lesson, error] {
 func (w *world) rewrite(e past.RewriteRequest) past.Rewritten {
 	w.t.Helper()
 	foreseen, err := past.Foresee(w.f, e, w)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	r, err := past.Rewrite(w.f, e, w)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	brief := r
 	brief.Rewrite = store.Rewrite{}
 	if is, was := fmt.Sprintf("%+v", brief), fmt.Sprintf("%+v", foreseen); is != was {
@@ -143,9 +140,7 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 				t.Fatalf("the learner is\n%.600s\nwant\n%.600s", got, want)
 			}
 			again, err := filter.New(all.f.State(), all.features)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if learnt(again) != want || !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) {
 				t.Fatal("after a restart it is another one")
 			}
@@ -301,14 +296,10 @@ func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
 		w.rewrite(&past.ForgetRequested{At: w.moment(), Before: cut})
 		w.give(40, 5)
 		h, err := evaluate.NewHindsight(w.f.Options(), store.NewState(), nil, w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, l := range w.past {
 			x, err := w.features.Vector(l.Message, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			h.Learnt(l, x)
 		}
 		a := &w.f.State().Account
@@ -464,9 +455,7 @@ func TestAnUndoBringsBackTheThreshold(t *testing.T) {
 		t.Errorf("threshold and calls are %s, want %s", got, want)
 	}
 	again, err := filter.New(all.f.State(), all.features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got := again.Status.Counts().Threshold; got != all.f.Status.Counts().Threshold {
 		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Status.Counts().Threshold)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -132,9 +133,7 @@ func TestStandingIsThatOfTheWindow(t *testing.T) {
 		t.Errorf("kept %+v, the window holds %+v", got, want)
 	}
 	again, err := filter.New(w.f.State(), w.features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if again.Line().Standing() != w.f.Line().Standing() {
 		t.Errorf("after a restart %+v, before %+v", again.Line().Standing(), w.f.Line().Standing())
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
@@ -73,12 +74,10 @@ func newWorld(t testing.TB, o filter.Options) *world {
 		uids: map[string]uint32{}, validity: map[string]uint32{},
 	}
 	var err error
-	if w.f, err = filter.New(store.NewState(), w.features); err != nil {
-		t.Fatal(err)
-	}
-	if w.reader, err = featurize.New(o.Featurize); err != nil {
-		t.Fatal(err)
-	}
+	w.f, err = filter.New(store.NewState(), w.features)
+	testkit.OK(t, err)
+	w.reader, err = featurize.New(o.Featurize)
+	testkit.OK(t, err)
 	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	for name, role := range map[string]ingest.Role{
 		"INBOX": ingest.RoleInbox, "Sent": ingest.RoleSent, "Junk": ingest.RoleJunk, "Trash": ingest.RoleTrash, "Keep": ingest.RoleOther,
@@ -105,22 +104,16 @@ func (w *world) apply(e filter.Event) filter.Result {
 	}
 	if w.restart {
 		f, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.OK(w.t, err)
 		w.f = f
 	}
 	r, err := w.f.Apply(e)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	if !r.Changed {
 		return r
 	}
 	entry, err := filter.Encode(e)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	w.journal = append(w.journal, entry)
 	if r.Features != nil {
 		w.features.Keep(r.Decision.Message, r.Features, true)
@@ -154,9 +147,7 @@ func (w *world) begin() *store.State {
 func copyState(t testing.TB, st *store.State) *store.State {
 	t.Helper()
 	out := store.NewState()
-	if err := st.Records(1<<20, out.Apply); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, st.Records(1<<20, out.Apply))
 	return out
 }
 
@@ -164,9 +155,7 @@ func copyState(t testing.TB, st *store.State) *store.State {
 func (w *world) replayed() *filter.Filter {
 	w.t.Helper()
 	f, _, err := past.Replay(w.begin(), w.entries(), w.features)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	return f
 }
 

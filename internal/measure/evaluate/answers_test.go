@@ -25,17 +25,13 @@ func TestAnswersAreThoseOfOneAfterTheOther(t *testing.T) {
 		path := save(t, t.TempDir(), "m", mbox)
 		open := func() *stream {
 			s, err := openStream([]source{{path, 0}}, 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			t.Cleanup(func() { s.close() })
 			return s
 		}
 		for _, h := range []heard{0, 0.5} {
 			f, err := featurize.New(testOptions().Featurize)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			want, wantOwn, wantTotal := answers{}, 0, 0
 			err = open().each(func(m mail) error {
 				wantTotal++
@@ -45,9 +41,7 @@ func TestAnswersAreThoseOfOneAfterTheOther(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			got, own, total, err := findAnswers(t.Context(), open(), testOptions().Featurize, h, 2)
 			if err != nil || own != wantOwn || total != wantTotal || !maps.Equal(got, want) {
 				t.Errorf("%d messages: %d answers, %d own of %d, %v; want %d, %d of %d", n, len(got), own, total, err, len(want), wantOwn, wantTotal)
@@ -59,9 +53,7 @@ func TestAnswersAreThoseOfOneAfterTheOther(t *testing.T) {
 func TestTheSearchForAnswersEndsWithItsContext(t *testing.T) {
 	mbox, _ := testkit.Answered(3*headersMessages, 13)
 	s, err := openStream([]source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer s.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -113,9 +105,7 @@ func TestWhatIsAnsweredIsWhatTheFilterLearns(t *testing.T) {
 	}
 	path := save(t, t.TempDir(), "m", mbox)
 	s, err := openStream([]source{{path, 0}}, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer s.close()
 	o := testOptions()
 	found, own, total, err := findAnswers(t.Context(), s, o.Featurize, 0, 2)

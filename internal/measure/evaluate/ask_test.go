@@ -28,9 +28,7 @@ func TestEveningsAreTheSameOnEveryRun(t *testing.T) {
 			for _, heard := range []float64{0, 0.25} {
 				play := Play{Paths: []string{path}, Feedback: feedback, Options: testOptions(), Ask: ask, Heard: heard}
 				r, err := play.Run(context.Background())
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				play.Workers = 3
 				again, err := play.Run(context.Background())
 				if err != nil || again.Digest != r.Digest || again.AveragePrecision != r.AveragePrecision {
@@ -62,14 +60,10 @@ func TestEveningsAskOfTheirDay(t *testing.T) {
 	o := testOptions()
 	o.TimeZone = "America/New_York"
 	e, err := newEvenings(3, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	at := func(s string) store.Moment {
 		m, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return store.MomentOf(m)
 	}
 	for _, step := range []struct{ at, since, end string }{
@@ -93,9 +87,7 @@ func TestEveningsAskOfTheirDay(t *testing.T) {
 
 func TestAHashDecidesWhatIsHeard(t *testing.T) {
 	f, err := featurize.New(testOptions().Featurize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	own := func(i int) *featurize.Message {
 		return f.Read([]byte("From: " + owner + "\nIn-Reply-To: <a@x>\nMessage-ID: <" + string(rune('A'+i)) + "@x>\n\nyes\n"))
 	}
@@ -137,9 +129,7 @@ func TestEveryPlayStaysBelowItsCeiling(t *testing.T) {
 				o := testOptions()
 				o.Learner.Kind, o.Limits.Weights = kind, weights
 				r, err := Play{Paths: []string{path}, Feedback: feedback, Options: o}.Run(context.Background())
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				c := r.Ceiling
 				if c.NoCeiling != "" || c.Ceiling == nil || c.Bound == nil || c.BoundGap == nil {
 					t.Fatalf("%s, %s: no ceiling: %+v", kind, feedback, c)
@@ -161,14 +151,10 @@ func TestAPlayNeedsNoCeiling(t *testing.T) {
 	mbox, _ := testkit.Answered(300, 22)
 	p := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", mbox)}, Options: testOptions()}
 	with, err := p.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	p.NoCeiling = true
 	without, err := p.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if without.Ceiling.Ceiling != nil || without.NoCeiling == "" {
 		t.Errorf("got the ceiling %+v", without.Ceiling)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 )
 
@@ -57,9 +58,7 @@ func BenchmarkKernelsOnMail(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				l, err := model.NewKernel(c.spec)
-				if err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, err)
 				var judged []Judged
 				mistakes := 0
 				start := time.Now()
@@ -80,9 +79,7 @@ func BenchmarkKernelsOnMail(b *testing.B) {
 	}
 	const supports = 5000
 	l, err := model.NewKernel(model.KernelSpec{Spec: model.Spec{Kind: model.KindMargin, Margin: 1e9}, Kernel: 2})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	for _, e := range lessons { // with so great a margin every one becomes a support
 		if l.Len() < supports {
 			l.Learn(e)

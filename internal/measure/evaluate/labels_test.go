@@ -40,9 +40,7 @@ func twoFolders(t *testing.T, n int) (good, bad string, important int) {
 func TestFoldersArePlayedInOrderOfDate(t *testing.T) {
 	good, bad, important := twoFolders(t, 120)
 	s, err := openStream([]source{{good, model.Important}, {bad, model.Ordinary}}, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer s.close()
 	var names []string
 	err = s.each(func(m mail) error {
@@ -52,16 +50,12 @@ func TestFoldersArePlayedInOrderOfDate(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if want := slices.Sorted(slices.Values(names)); len(names) != 120 || !slices.IsSortedFunc(names, func(a, b string) int { return strings.Compare(b, a) }) {
 		t.Errorf("got %v, want the reverse of %v", names, want)
 	}
 	r, err := Play{Important: []string{good}, Ordinary: []string{bad}, Options: testOptions()}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if r.Examples != 120 || r.Important != important || r.Labels != "folders" || r.Lessons != 120 {
 		t.Errorf("got %+v, want 120 examples, %d important", r, important)
 	}
@@ -74,15 +68,11 @@ func TestLabelFileNamesMessagesByIDOrPath(t *testing.T) {
 	skipped := 0
 	for i, folder := range []string{good, bad} {
 		paths, err := filepath.Glob(filepath.Join(folder, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for k, path := range paths {
 			word := []string{"important", "ordinary"}[i]
 			raw, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			_, rest, _ := strings.Cut(strings.ToLower(string(raw)), "\nmessage-id: <")
 			id, _, _ := strings.Cut(rest, ">")
 			switch {
@@ -99,13 +89,9 @@ func TestLabelFileNamesMessagesByIDOrPath(t *testing.T) {
 	}
 	file.WriteString("nobody@example.org\timportant\n")
 	labels, err := ReadLabels(strings.NewReader(file.String()), "labels.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	r, err := Play{Paths: []string{good, bad}, Labels: labels, Options: testOptions()}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if r.Messages != 60 || r.Examples != 60-skipped || r.Important != important || r.LabelsUnmatched != 1 || r.Labels != "file" {
 		t.Errorf("got %+v, want 60 messages, %d examples, %d important, 1 unmatched", r, 60-skipped, important)
 	}
@@ -145,9 +131,7 @@ func TestAnArchiveIsPlayedInOrderOfDateHoweverItLies(t *testing.T) {
 	play := func(paths ...string) *Result {
 		t.Helper()
 		r, err := Play{Paths: paths, Options: testOptions(), Feedback: Delayed}.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return r
 	}
 	want := play(save(t, dir, "sorted", mbox))
@@ -186,9 +170,7 @@ func TestFlagsInAnArchiveAreLabels(t *testing.T) {
 	}
 	p := Play{Paths: []string{dir}, FromFlags: true, Options: testOptions()}
 	r, err := p.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if r.Messages != 63 || r.Own != 3 || r.Examples != 60 || r.Important != important || r.Labels != "flags" {
 		t.Errorf("got %d messages, %d own, %d examples, %d important, labels %q; want 63, 3, 60, %d, flags", r.Messages, r.Own, r.Examples, r.Important, r.Labels, important)
 	}

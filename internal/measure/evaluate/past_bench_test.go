@@ -28,9 +28,7 @@ func BenchmarkPast(b *testing.B) {
 	if path == "" {
 		mbox, _ := testkit.Answered(2000, 4)
 		path, address = filepath.Join(b.TempDir(), "mail.mbox"), owner
-		if err := os.WriteFile(path, mbox, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, os.WriteFile(path, mbox, 0o600))
 	}
 	for _, way := range []struct {
 		name          string
@@ -59,20 +57,12 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 	o.Shadow = shadow
 	each := func(fn func(mail) error) {
 		s, err := openStream([]source{{path, 0}}, o.Featurize.MaxBytes)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := s.each(fn); err != nil {
-			b.Fatal(err)
-		}
-		if err := s.close(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
+		testkit.OK(b, s.each(fn))
+		testkit.OK(b, s.close())
 	}
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	total, known := 0, answers{}
 	each(func(m mail) error {
 		total++
@@ -85,14 +75,10 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 	})
 	features := filter.Memory{}
 	f, err := filter.New(store.NewState(), features)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	apply := func(e filter.Event) filter.Result {
 		r, err := f.Apply(e)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 		return r
 	}
 	apply(&filter.Configured{Options: o})

@@ -212,9 +212,7 @@ func TestAPlayBeginsWithItsPrior(t *testing.T) {
 			play := Play{Paths: []string{path}, Options: testOptions(), Feedback: Delayed, Prior: p, Weights: func(w *model.Weights) { last = w }}
 			play.Options.Learner.Kind = kind
 			r, err := play.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if r.Ceiling.Ceiling == nil || *r.Ceiling.Ceiling < r.Mistakes {
 				t.Errorf("%s: %d mistakes, ceiling %v", kind, r.Mistakes, r.Ceiling)
 			}
@@ -313,9 +311,7 @@ func TestR12TheMarkedShareKeepsToTheBudget(t *testing.T) {
 				o.Featurize.Owner = []string{s.owner}
 				o.Threshold.Mode, o.Threshold.Share = filter.ModeBudget, share
 				r, err := Play{Options: o, Paths: []string{s.path}, Feedback: Delayed}.Run(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				b := r.Budget
 				if b == nil {
 					t.Fatalf("no budget among %d examples", r.Examples)

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -34,9 +35,7 @@ func lived(b *testing.B) *life {
 	l := newLife(b, boltfile.Options{}, o)
 	l.apply(&filter.Opened{Mailbox: "Sent", UIDValidity: 1, Role: ingest.RoleSent})
 	all, err := archive.Open([]string{path}, archive.Options{Order: archive.ByDate})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	defer all.Close()
 	for {
 		m, err := all.Next()
@@ -44,9 +43,7 @@ func lived(b *testing.B) *life {
 			l.commit()
 			return l
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 		l.receive(bytes.Clone(m.Raw), m.Date(), o.Featurize.Owner[0])
 	}
 }

@@ -45,21 +45,17 @@ func newLife(t testing.TB, with boltfile.Options, o filter.Options) *life {
 	t.Helper()
 	with.NoSync = true
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), with)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	l := &life{t: t, s: s, mail: testkit.NewMail(5), rng: rand.New(rand.NewPCG(5, 5)), whims: 0.1}
-	if l.w, err = writer.Open(s, "me"); err != nil {
-		t.Fatal(err)
-	}
-	if l.reader, err = featurize.New(o.Featurize); err != nil {
-		t.Fatal(err)
-	}
+	l.w, err = writer.Open(s, "me")
+	testkit.OK(t, err)
+	l.reader, err = featurize.New(o.Featurize)
+	testkit.OK(t, err)
 	l.configure(o)
 	l.apply(&filter.Opened{Mailbox: "INBOX", UIDValidity: 1, Role: ingest.RoleInbox})
 	return l
@@ -73,9 +69,7 @@ func (l *life) configure(o filter.Options) {
 func (l *life) apply(e filter.Event) filter.Result {
 	l.t.Helper()
 	r, err := l.w.Apply(e)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, err)
 	return r
 }
 
@@ -84,9 +78,7 @@ func (l *life) commit() {
 	if !l.w.Dirty() {
 		return
 	}
-	if err := l.s.Commit("me", l.w.Filter().State(), l.w.Batch()); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, l.s.Commit("me", l.w.Filter().State(), l.w.Batch()))
 	l.w.Committed()
 }
 
@@ -135,9 +127,7 @@ func (l *life) account() Account { return Of(l.s, "me", l.w.Filter()) }
 func (l *life) run(r *Runs, with Settings) Run {
 	l.t.Helper()
 	begun, err := r.Start(l.account(), with)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, err)
 	return await(l.t, r, begun.ID)
 }
 
@@ -147,9 +137,7 @@ func await(t testing.TB, r *Runs, id string) Run {
 	if err == nil {
 		err = n.wait(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return n.answer()
 }
 

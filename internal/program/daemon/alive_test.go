@@ -13,6 +13,7 @@ import (
 
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/host/service"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // aliveFor is patience for what must not answer.
@@ -81,12 +82,8 @@ func TestAServerThatDoesNotAnswerGivesNoSignOfLife(t *testing.T) {
 	dir := t.TempDir()
 	p := newPost(10, "me")
 	d := runs(t, dir, p.account("me", "1", testOptions()))
-	if err := d.Alive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, "s")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, d.Alive(t.Context()))
+	testkit.OK(t, os.Remove(filepath.Join(dir, "s")))
 	if err := d.Alive(t.Context()); err == nil || !strings.Contains(err.Error(), "the control socket does not answer") {
 		t.Errorf("without a server: %v", err)
 	}

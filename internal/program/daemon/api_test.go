@@ -24,6 +24,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -49,9 +50,7 @@ func startAPI(t *testing.T) *apiWorld {
 			{Name: "bob", Filter: testOptions(), NewSource: from(bob)},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -86,15 +85,11 @@ func startAPI(t *testing.T) *apiWorld {
 	}))
 	t.Cleanup(server.Close)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(docs.OpenAPI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	w := &apiWorld{t: t, url: server.URL, check: jsonschema.NewCompiler()}
 	w.check.DefaultDraft(jsonschema.Draft2020)
 	w.check.AssertFormat()
-	if err := w.check.AddResource("file:///openapi.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.check.AddResource("file:///openapi.json", doc))
 	return w
 }
 
@@ -111,22 +106,16 @@ type call struct {
 func (w *apiWorld) do(c call) map[string]any {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), c.method, w.url+"/api/v1/"+c.path, strings.NewReader(c.body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	req.Header.Set("Who", c.who)
 	if c.media != "" {
 		req.Header.Set("Content-Type", c.media)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	at := fmt.Sprintf("%s %s as %s", c.method, c.path, c.who)
 	if resp.StatusCode != c.status {
 		w.t.Fatalf("%s: %s, want %d: %s", at, resp.Status, c.status, text)
@@ -147,9 +136,7 @@ func (w *apiWorld) do(c call) map[string]any {
 		w.t.Errorf("%s: %s %s, want a problem of kind %q that says %q", at, resp.Header.Get("Content-Type"), text, c.kind, c.says)
 	}
 	compiled, err := w.check.Compile("file:///openapi.json" + schema)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	if err := compiled.Validate(value); err != nil {
 		w.t.Errorf("%s: %v in %s", at, err, text)
 	}
@@ -277,9 +264,7 @@ func TestTheAPITellsErrorsInFullOnlyThoseWhoRunTheDaemon(t *testing.T) {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/account", nil))
 		var p control.Problem
-		if err := json.Unmarshal(answer.Body.Bytes(), &p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(answer.Body.Bytes(), &p))
 		return p, answer.Code
 	}
 	unknown := errors.New("reading /var/lib/hinged/secret: refused")
@@ -326,15 +311,11 @@ func TestABodyOfUnknownSizeIsReadUpToTheLimit(t *testing.T) {
 	for size, want := range map[int]int{64 << 10: 200, 64<<10 + 1: 413} {
 		body := io.MultiReader(strings.NewReader(strings.Repeat(" ", size-len(dryRun))), strings.NewReader(dryRun)) // no length is known
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/v1/undo", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		req.Header.Set("Who", "ann")
 		req.Header.Set("Content-Type", asJSON)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%d bytes: %s, want %d", size, resp.Status, want)

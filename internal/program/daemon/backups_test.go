@@ -31,9 +31,8 @@ func untilBackup(t *testing.T, d *Daemon, what string, ok func(s desk.Status) bo
 	var s desk.Status
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var err error
-		if s, err = do(t.Context(), d, desk.GetStatus, "", desk.None{}); err != nil {
-			t.Fatal(err)
-		}
+		s, err = do(t.Context(), d, desk.GetStatus, "", desk.None{})
+		testkit.OK(t, err)
 		if ok(s) {
 			return s
 		}
@@ -93,9 +92,7 @@ func TestWhenTheNextBackupIsDue(t *testing.T) {
 	now := sharedTime
 	d := &Daemon{now: func() time.Time { return now }}
 	o := every(t, 24*time.Hour)
-	if err := os.Mkdir(o.Rotation.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(o.Rotation.Dir, 0o700))
 	due := func(what string, want time.Duration) {
 		t.Helper()
 		if got, ok := d.nextBackup(o, sharedTime); !ok || got != want {
@@ -104,9 +101,7 @@ func TestWhenTheNextBackupIsDue(t *testing.T) {
 	}
 	have := func(at time.Time) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(o.Rotation.Dir, at.Format("hinged-20060102T150405Z.db")), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(o.Rotation.Dir, at.Format("hinged-20060102T150405Z.db")), nil, 0o600))
 	}
 	due("at the first start", backupSettle)
 	have(sharedTime.Add(-20 * time.Hour))
@@ -141,17 +136,13 @@ func TestForgetReplacesTheBackups(t *testing.T) {
 	forget := func(h answerer, n string, dry bool) desk.ForgottenMail {
 		t.Helper()
 		f, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Message: "<m" + n + "@x>", DryRun: dry})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return f
 	}
 	files := func() []string {
 		t.Helper()
 		have, err := d.Backups().List()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return have
 	}
 	before := files()
@@ -167,9 +158,7 @@ func TestForgetReplacesTheBackups(t *testing.T) {
 	}
 	// The one that took its place has forgotten, too, and is sound.
 	h, err := OpenStore(after[0], "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer h.Close()
 	if _, err := do(t.Context(), h, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m3@x>"}}); !errors.Is(err, desk.ErrNoMessage) {
 		t.Errorf("the backup knows it: %v", err)
@@ -179,12 +168,8 @@ func TestForgetReplacesTheBackups(t *testing.T) {
 	}
 
 	// If no new one can be made, those there are stay, and are named.
-	if err := os.Mkdir(filepath.Join(o.Rotation.Dir, "hinged-20200101T000000Z.db.partial-1"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(o.Rotation.Dir, "hinged-20200101T000000Z.db.partial-1", "x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Mkdir(filepath.Join(o.Rotation.Dir, "hinged-20200101T000000Z.db.partial-1"), 0o700))
+	testkit.OK(t, os.WriteFile(filepath.Join(o.Rotation.Dir, "hinged-20200101T000000Z.db.partial-1", "x"), nil, 0o600))
 	if f := forget(d, "4", false); len(f.Copies) != 1 || f.Copies[0] != after[0] || f.Backups != 0 || f.BackupProblem == "" || !f.Scrubbed {
 		t.Errorf("forget without a new backup: %+v", f)
 	}
@@ -199,9 +184,7 @@ func TestForgetWithoutADaemonReplacesTheBackups(t *testing.T) {
 		StorePath: filepath.Join(dir, "store.db"), Store: boltfile.Options{NoSync: true},
 		Accounts: []AccountOptions{p.account("me", "1", testOptions())}, Backups: o,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -209,13 +192,9 @@ func TestForgetWithoutADaemonReplacesTheBackups(t *testing.T) {
 	seen(t, d, 20)
 	d.makeBackup(t.Context(), o)
 	cancel()
-	if err := errors.Join(<-done, d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(<-done, d.Close()))
 	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -238,18 +217,14 @@ func TestDamageMetWhileRunningEndsMarkingAndNamesTheNewestBackup(t *testing.T) {
 	t.Parallel()
 	dir, o := t.TempDir(), every(t, 0)
 	newest := filepath.Join(o.Rotation.Dir, "hinged-20260102T000000Z.db")
-	if err := errors.Join(os.Mkdir(o.Rotation.Dir, 0o700), os.WriteFile(newest, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Mkdir(o.Rotation.Dir, 0o700), os.WriteFile(newest, nil, 0o600)))
 	s, damaged := newScript(), errors.New("the store is damaged")
 	d, stop := startSource(t, dir, func([]ingest.Known) (ingest.Source, error) { return s, nil }, &damaged)
 	d.UseBackups(o)
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	file := filepath.Join(dir, "store.db")
-	if err := testkit.Garble(file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, testkit.Garble(file))
 	if report, err := d.store.Verify(t.Context()); err != nil || report.OK() {
 		t.Fatalf("Verify: %+v, %v, want a problem", report, err)
 	}
@@ -263,9 +238,7 @@ func TestDamageMetWhileRunningEndsMarkingAndNamesTheNewestBackup(t *testing.T) {
 		t.Errorf("the next start: %v, want ErrDamaged that says where the file is", err)
 	}
 	empty, err := New(Options{StorePath: file, Store: boltfile.Options{NoSync: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if was := empty.store.Instead(); was != file+".damaged-1" {
 		t.Errorf("the store was begun in the place of %q", was)
 	}

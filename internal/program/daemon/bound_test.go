@@ -27,9 +27,7 @@ func open(t *testing.T, dir string, o filter.Options, so boltfile.Options) (d *D
 		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: so,
 		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -66,9 +64,7 @@ func lessons(t *testing.T, b answerer, first, n int) {
 func ask(t *testing.T, b answerer) ceiling.Bound {
 	t.Helper()
 	got, err := do(context.Background(), b, desk.GetBound, "", desk.None{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got.NoCeiling == "" && *got.Ceiling.Ceiling < got.Mistakes {
 		t.Fatalf("%d mistakes, the ceiling is %d", got.Mistakes, *got.Ceiling.Ceiling)
 	}
@@ -81,9 +77,7 @@ func ask(t *testing.T, b answerer) ceiling.Bound {
 func agrees(t *testing.T, b answerer, bound ceiling.Bound) {
 	t.Helper()
 	trend, err := do(context.Background(), b, desk.GetTrend, "", desk.TrendRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if trend.Lessons != bound.Lessons || trend.FirstLesson != bound.FirstLesson || trend.NoCeiling != bound.NoCeiling {
 		t.Fatalf("the trend has lesson %d and %d more, no ceiling %q; bound: %+v", trend.FirstLesson, trend.Lessons, trend.NoCeiling, bound)
 	}
@@ -141,9 +135,7 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 		lessons(t, d, 20*round, 20)
 		live = ask(t, d)
 		status, err := do(ctx, d, desk.GetStatus, "", desk.None{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if a := status.Accounts[0]; live.Lessons != 20*(round+1) || live.FirstLesson != 1 || live.Mistakes != a.Mistakes || live.HingeLoss != a.HingeLoss || live.NoCeiling != "" {
 			t.Fatalf("%+v; status has %d mistakes, hinge loss %v", live, a.Mistakes, a.HingeLoss)
 		}
@@ -152,23 +144,17 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 		t.Errorf("%d mistakes, the ceiling is %d of 60 lessons: it says nothing", live.Mistakes, n)
 	}
 	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if b := ask(t, c); !same(b, live) {
 		t.Errorf("the socket says %+v, the daemon %+v", b, live)
 	}
 	if _, err := do(ctx, c, desk.GetBound, "nobody", desk.None{}); err == nil || !strings.Contains(err.Error(), "no such account") {
 		t.Errorf("an account that is not there: %v", err)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Close())
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	if b := ask(t, off); !same(b, live) {
 		t.Errorf("the store says %+v, the daemon %+v", b, live)

@@ -20,6 +20,7 @@ import (
 	"github.com/hinged/hinged/internal/account/prior"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -36,29 +37,19 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 	ask := func(account, raw string) (status int, answer string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://hinged/api/v1/filter?account="+account, strings.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		got, err := web.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer got.Body.Close()
 		body, err := io.ReadAll(got.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return got.StatusCode, string(body)
 	}
 	client, err := control.Dial(t.Context(), socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer client.Close()
 	c, err := do(t.Context(), client, desk.Classify, "", desk.ClassifyRequest{Mail: []byte("Subject: a\n\nb")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	want := string(c.Fields()) + "Subject: a\n\nb"
 	if !strings.Contains(want, "X-Hinged-Reason: "+store.ReasonTooFewLabels.String()) {
 		t.Errorf("the fields are %q", c.Fields())
@@ -78,9 +69,7 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 
 	// Who sends half a message does not keep the daemon from stopping.
 	half, err := dial(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer half.Close()
 	if _, err := io.WriteString(half, "POST /api/v1/filter HTTP/1.1\r\nHost: hinged\r\nContent-Length: 5\r\n\r\nabc"); err != nil {
 		t.Fatal(err)
@@ -92,9 +81,7 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 func TestTheAPIPagePrintsTheAnswerOfANewAccount(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	example := regexp.MustCompile("(?s)<<'END'\n(.*?)END\n.*?```json\n(.*?)```").FindSubmatch(page)
 	if example == nil {
 		t.Fatal("the page has no message and no answer")
@@ -104,9 +91,7 @@ func TestTheAPIPagePrintsTheAnswerOfANewAccount(t *testing.T) {
 	d, stop := primed(t, t.TempDir(), o, prior.Default().Pack())
 	defer stop()
 	got, err := do(t.Context(), d, desk.Classify, "", desk.ClassifyRequest{Mail: example[1]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	want := desk.Classification{Defects: got.Defects, Parts: got.Parts}
 	if err := json.Unmarshal(example[2], &want); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("a new account answers %+v, the page says %+v (%v)", got, want, err)

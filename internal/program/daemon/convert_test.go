@@ -9,6 +9,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -36,9 +37,7 @@ func TestHowOldAMessageIs(t *testing.T) {
 				event:   ingest.Arrival{Internal: c.internal, ModSeq: 7},
 				message: &featurize.Message{Received: c.received, Date: c.date},
 			}, store.MomentOf(now))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			a := e.(*filter.Arrived)
 			if a.Dated != store.MomentOf(c.want) || a.Seen != store.MomentOf(now) || a.ModSeq != 7 {
 				t.Errorf("dated %v, seen %v, MODSEQ %d; want %v, %v, 7", a.Dated.Time(), a.Seen.Time(), a.ModSeq, c.want, now)

@@ -18,6 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/run/stream"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -26,9 +27,7 @@ import (
 func ways(t *testing.T, d *Daemon, dir string) map[string]*control.At {
 	t.Helper()
 	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return map[string]*control.At{"daemon": control.Local(d), "client": c}
 }
@@ -54,13 +53,9 @@ func learnt(t *testing.T, d *Daemon, s *script, n int) {
 func asStore(t *testing.T, data []byte) *boltfile.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, data, 0o600))
 	s, err := boltfile.OpenReadOnly(path, boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -73,26 +68,21 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 	learnt(t, d, s, 30)
 	for name, b := range ways(t, d, dir) {
 		want, err := digestsOf(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		var backup, export bytes.Buffer
 		if err := b.Backup(t.Context(), &backup); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		st, err := asStore(t, backup.Bytes()).Load("me")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if model, state := store.Digest(st); model != want[0].Model || state != want[0].State {
 			t.Errorf("%s: the backup has digests %s %s, want %+v", name, model, state, want)
 		}
 		if err := b.Export(t.Context(), "", &export); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if st, err = asStore(t, export.Bytes()).Load("me"); err != nil {
-			t.Fatal(err)
-		}
+		st, err = asStore(t, export.Bytes()).Load("me")
+		testkit.OK(t, err)
 		if model, state := store.Digest(st); model != want[0].Model || state != want[0].State {
 			t.Errorf("%s: the export has digests %s %s, want %+v", name, model, state, want)
 		}
@@ -165,9 +155,7 @@ func TestABackupBreaksOffWhenTheDaemonStops(t *testing.T) {
 	learnt(t, d, s, 30)
 	// More than fits between the two ends of the socket.
 	for i := range 40 {
-		if err := d.store.Commit("filler", filled(t, d, i), store.Batch{Journal: [][]byte{make([]byte, 200_000)}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, d.store.Commit("filler", filled(t, d, i), store.Batch{Journal: [][]byte{make([]byte, 200_000)}}))
 	}
 	client := ways(t, d, dir)["client"]
 	g := &gate{begun: make(chan struct{}), open: make(chan struct{})}
@@ -185,9 +173,7 @@ func TestABackupBreaksOffWhenTheDaemonStops(t *testing.T) {
 func filled(t *testing.T, d *Daemon, n int) *store.State {
 	t.Helper()
 	st, err := d.store.Load("filler")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	st.Account.Messages = uint64(n + 1)
 	return st
 }
@@ -201,14 +187,10 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 	d, stop := start(t, dir, s)
 	learnt(t, d, s, 4)
 	var backup bytes.Buffer
-	if err := control.Local(d).Backup(t.Context(), &backup); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, control.Local(d).Backup(t.Context(), &backup))
 	stop()
 	fresh := filepath.Join(dir, "fresh")
-	if err := os.WriteFile(fresh, backup.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(fresh, backup.Bytes(), 0o600))
 	if _, err := boltfile.Replace(filepath.Join(dir, "store.db"), fresh, boltfile.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -220,9 +202,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 		}
 		events := 0
 		for e, err := range d.store.Journal("me", 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if event, err := filter.Decode(e.Data); err != nil {
 				t.Fatal(err)
 			} else if _, ok := event.(*filter.Restored); ok {
@@ -244,9 +224,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 func TestAStoreWhosePartitionsCannotBeOpenedIsNotWritten(t *testing.T) {
 	t.Parallel()
 	h, path := taughtStore(t)
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, h.Close())
 	write := func(h *StoreHost) error {
 		return h.Store(true, func(*boltfile.Store, *stream.Files) error { return nil })
 	}
@@ -264,9 +242,7 @@ func TestAStoreWhosePartitionsCannotBeOpenedIsNotWritten(t *testing.T) {
 				if err == nil {
 					err = errors.Join(os.RemoveAll(beside), c.spoil())
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				if err := write(h); !errors.Is(err, c.want) {
 					t.Errorf("it ends with %v, want %v", err, c.want)
 				}

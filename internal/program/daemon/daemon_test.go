@@ -19,6 +19,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -123,9 +124,7 @@ func startWith(t *testing.T, dir string, o filter.Options, source func([]ingest.
 		Store:    boltfile.Options{NoSync: true},
 		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: source}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -151,9 +150,8 @@ func until(t *testing.T, d answerer, what string, ok func(desk.AccountStatus) bo
 	var s desk.Status
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		var err error
-		if s, err = do(context.Background(), d, desk.GetStatus, "", desk.None{}); err != nil {
-			t.Fatal(err)
-		}
+		s, err = do(context.Background(), d, desk.GetStatus, "", desk.None{})
+		testkit.OK(t, err)
 		if len(s.Accounts) == 1 && ok(s.Accounts[0]) {
 			return s.Accounts[0]
 		}
@@ -189,9 +187,7 @@ func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {
 	s.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	select {
 	case err := <-committed:
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	case <-time.After(patience):
 		t.Fatal("no mark was requested")
 	}
@@ -209,9 +205,7 @@ func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 	until(t, d, "the first messages", func(a desk.AccountStatus) bool { return a.Messages > 0 })
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	v, err := do(context.Background(), off, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || !v.OK {
@@ -231,9 +225,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 		return a.MarksIntended == 1 && len(a.Mailboxes) == 1 && a.Mailboxes[0].UIDNext == 4
 	})
 	before, err := digestsOf(context.Background(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	stop()
 
 	s2 := newScript()
@@ -247,9 +239,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 		t.Fatalf("the source resumes from %+v", k)
 	}
 	after, err := digestsOf(context.Background(), d2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Fatalf("digests changed over a restart: %v, then %v", before, after)
 	}
@@ -284,9 +274,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	until(t, d, "all messages", func(a desk.AccountStatus) bool { return a.Messages == 42 })
 	ctx := context.Background()
 	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ask := func(b answerer) string {
 		t.Helper()
 		var out []string
@@ -307,14 +295,10 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 		return strings.Join(out, "\n")
 	}
 	live := ask(c)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Close())
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	if still := ask(off); still != live {
 		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
@@ -406,9 +390,7 @@ func TestTheOwnerIsWarned(t *testing.T) {
 			NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil },
 		}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -421,9 +403,7 @@ func TestTheOwnerIsWarned(t *testing.T) {
 	}
 	until(t, d, "the messages", func(a desk.AccountStatus) bool { return a.Messages == many })
 	cancel()
-	if err := errors.Join(<-done, d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(<-done, d.Close()))
 	for _, want := range []string{"keeps no such keyword", "another program sets the same mark"} {
 		if n := strings.Count(log.String(), want); n != 1 {
 			t.Errorf("%q was logged %d times, want once:\n%s", want, n, log.String())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // What a request writes to belongs to its caller once do has returned: one that
@@ -77,9 +78,7 @@ func TestMailGoesBeforeThoseWhoAsk(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		close(hold)
-		if err := errors.Join(<-held, <-asked); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(<-held, <-asked))
 		if messages != uint64(n) {
 			t.Fatalf("who asked was told of %d messages, and %d had come", messages, n)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -48,9 +49,7 @@ func inbox(uid uint32) ingest.Place {
 func keyOf(t *testing.T, raw []byte) string {
 	t.Helper()
 	key, err := desk.KeyOf(raw, len(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return key
 }
 
@@ -94,9 +93,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 	ask := func(keys ...string) desk.Headings {
 		t.Helper()
 		h, err := do(t.Context(), d, desk.GetHeadings, "", desk.HeadingsRequest{Messages: keys})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return h
 	}
 	for deadline := time.Now().Add(patience); len(ask(keys[6]).Headings) == 0 && time.Now().Before(deadline); {
@@ -149,9 +146,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 	}
 	stop()
 	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer h.Close()
 	if _, err := do(t.Context(), h, desk.Resume, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
@@ -180,9 +175,7 @@ func TestASourceThatReadsNoHeadingsSaysSo(t *testing.T) {
 func TestAHeaderAloneGivesTheSameIdentityAsTheMessage(t *testing.T) {
 	t.Parallel()
 	f, err := featurize.New(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	whole := []byte("Received: x\r\nFrom: A <A@Example.com>, b@example.com\r\nMessage-ID: <q@x>\r\nSubject: s\r\n\r\nbody")
 	fields := []byte("From: A <A@Example.com>, b@example.com\r\nMessage-ID: <q@x>\r\nSubject: s\r\n\r\n")
 	a, b := filter.NewMeta(f.Read(whole)), filter.NewMeta(f.Read(fields))

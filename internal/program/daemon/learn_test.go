@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -37,15 +38,11 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 		var out []string
 		for _, ask := range asks {
 			l, err := do(ctx, b, desk.Label, "", ask)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			out = append(out, fmt.Sprintf("%+v", l))
 		}
 		d, err := digestsOf(ctx, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return strings.Join(out, "\n") + fmt.Sprint(d)
 	}
 	prepare := func() (dir string, d *Daemon, stop func()) {
@@ -59,19 +56,13 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 
 	dir, _, _ := prepare()
 	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	live := play(c)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Close())
 	dir, _, stop := prepare()
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	if still := play(off); still != live {
 		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
@@ -94,17 +85,11 @@ func TestALessonTellsTheScoresAroundIt(t *testing.T) {
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	ctx := context.Background()
 	before, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	out, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m2@x>"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	after, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := out.Lessons[0]
 	// The score before is without the earlier lesson, which called it ordinary.
 	if l.Before <= before.Score || l.After != after.Score || l.After <= l.Before || l.Mistake != (l.Before <= 0) || l.New {
@@ -127,9 +112,7 @@ func TestWhatWasLearntIsOnTheDiskWhenItIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, err := d.store.Load("me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if st.Account.Ordinary != 2 || st.Account.Messages != 3 {
 		t.Fatalf("the store has %+v", st.Account)
 	}

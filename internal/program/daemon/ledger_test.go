@@ -13,6 +13,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -73,9 +74,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 
 	ctx := context.Background()
 	learnt, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{{Name: "m10@x"}, {Name: "m11@x"}, {Name: "m12@x"}, {Name: "m15@x"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for i, want := range []bool{true, false, true, false} { // set, taken off, on its way, never
 		if l := learnt.Lessons[i]; l.MarkChanged != want || l.Marked {
 			t.Errorf("%s: its mark changed: %v, want %v; marked: %v", l.Name, l.MarkChanged, want, l.Marked)
@@ -97,9 +96,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 			19: "hinged did not mark it: hinged doesn't know this message.",
 		} {
 			l, err := do(ctx, b, desk.GetLedger, "", desk.LedgerRequest{Message: fmt.Sprintf("m%d@x", n)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if !strings.Contains(l.Verdict, want) {
 				t.Errorf("message %d: %q, want %q", n, l.Verdict, want)
 			}
@@ -109,9 +106,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		}
 		for _, q := range []desk.LedgerRequest{{}, {Most: 2}, {State: "refused"}, {State: "abandoned"}} {
 			l, err := do(ctx, b, desk.GetLedger, "me", q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			var states []string
 			for i, e := range l.Entries {
 				states = append(states, e.State)
@@ -138,18 +133,14 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		"no such message: 0123456789 is neither a Message-ID nor the key of a known message",
 	}, "\n")
 	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer c.Close()
 	if got := ask(c); got != want {
 		t.Errorf("the daemon said\n%s\nwant\n%s", got, want)
 	}
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	if got := ask(off); got != want {
 		t.Errorf("the store says\n%s\nwant\n%s", got, want)

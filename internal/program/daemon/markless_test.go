@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // TestStatusSaysWhichMailboxTakesNoMarks has a mailbox that keeps no keywords, and one
@@ -22,9 +23,7 @@ func TestStatusSaysWhichMailboxTakesNoMarks(t *testing.T) {
 		var got []string
 		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			st, err := d.Status(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			got = nil
 			for _, w := range st.Accounts[0].Warnings {
 				if strings.HasPrefix(w, "hinged can't mark anything in ") {

@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/face/metrics"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -46,9 +47,7 @@ func startMetrics(t testing.TB, accounts int) (*Daemon, []*script, *metrics.Metr
 		})
 	}
 	d, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	m = metrics.New(metrics.Options{Host: d, Alive: d.Alive})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -149,9 +148,7 @@ func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
 		}
 	}
 	close(release)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, <-done)
 }
 
 func BenchmarkAScrapeOfADaemonWithAThousandAccounts(b *testing.B) {

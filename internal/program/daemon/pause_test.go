@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -133,9 +134,7 @@ func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
 		errs := make(chan error, 2)
 		go func() { _, err := do(ctx, d, desk.Pause, "", desk.SwitchRequest{}); errs <- err }()
 		go func() { _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); errs <- err }()
-		if err := errors.Join(<-errs, <-errs); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(<-errs, <-errs))
 	}
 	if _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
 		t.Fatal(err)
@@ -152,16 +151,12 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if p, err := do(context.Background(), off, desk.Pause, "", desk.SwitchRequest{}); err != nil || !p[0].Changed {
 		t.Fatalf("pause gave %+v, %v", p, err)
 	}
 	until(t, off, "the pause in the store", func(a desk.AccountStatus) bool { return a.Paused })
-	if err := off.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, off.Close())
 
 	all := [][]byte{mail(1, "boss@example.com", "urgent matter"), mail(2, "news@example.net", "newsletter"), mail(3, "boss@example.com", "urgent thing")}
 	srv := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
@@ -225,15 +220,11 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 				}}},
 			}
 			d, err := New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			done := make(chan error, 1)
 			go func() { done <- d.Run(ctx) }()
 			client, err := control.Dial(t.Context(), o.Socket)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			said := ask(client)
 			if !strings.Contains(said, "stopping") && !strings.Contains(said, "interrupted") {
 				t.Errorf("it said %q", said)
@@ -283,9 +274,7 @@ func startIdle(tb testing.TB, n, size int) {
 		})
 	}
 	d, err := New(o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.OK(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -308,9 +297,7 @@ func startIdle(tb testing.TB, n, size int) {
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		s, err := d.Status(context.Background())
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.OK(tb, err)
 		read := 0
 		for _, a := range s.Accounts {
 			read += int(a.Messages)

@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -29,9 +30,7 @@ func primed(t *testing.T, dir string, o filter.Options, prior store.PackedVector
 		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: boltfile.Options{NoSync: true},
 		Accounts: []AccountOptions{{Name: "me", Filter: o, Prior: prior, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -82,9 +81,7 @@ func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
 	stop()
 
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	check(off)
 	lessons(t, off, 100, 2) // writes with the options of the store, and its prior

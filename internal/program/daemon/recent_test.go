@@ -19,6 +19,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -81,18 +82,12 @@ func faces(t *testing.T, dir string, d *Daemon, stop func(), ask func(name strin
 	t.Helper()
 	ask("daemon", d)
 	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ask("socket", c)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, c.Close())
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	ask("store", off)
 }
@@ -101,9 +96,7 @@ func faces(t *testing.T, dir string, d *Daemon, stop func(), ask func(name strin
 func must[Q, A any](t *testing.T, b answerer, v desk.Verb[Q, A], q Q) A {
 	t.Helper()
 	out, err := do(t.Context(), b, v, "", q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return out
 }
 
@@ -142,9 +135,7 @@ func TestMessagesAreListedNewestFirstAndCountedAsInStatus(t *testing.T) {
 			t.Errorf("%s: %d refused, %d confirmed, %d abandoned, %d judged, %d wrong; status %+v", name, refused, confirmed, abandoned, judged, wrong, status)
 		}
 		text, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if first == "" {
 			first = string(text)
 		}
@@ -239,9 +230,7 @@ func TestLessonsAreListedNewestFirst(t *testing.T) {
 	// What is in the log, from the store itself.
 	var log []store.Lesson
 	for l, err := range d.store.Lessons("me", 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if l.Learnt() {
 			log = append(log, l)
 		}
@@ -303,25 +292,15 @@ func pastOf(t *testing.T, o filter.Options, events ...ingest.Event) *StoreHost {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
 	s, err := boltfile.Open(path, boltfile.Options{NoSync: true, NamesCap: 3000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	p, err := OpenPast(s, AccountOptions{Name: "me", Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) {
 		return told{events: append([]ingest.Event{opened}, events...)}, nil
 	}}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, p.Read(t.Context()))
+	testkit.OK(t, s.Close())
 	off, err := OpenStore(path, "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := off.Close(); err != nil {
 			t.Error(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -71,9 +72,7 @@ func runs(t *testing.T, dir string, accounts ...AccountOptions) *Daemon {
 		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test",
 		Store: boltfile.Options{NoSync: true}, Accounts: accounts,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -94,9 +93,7 @@ func seen(t *testing.T, d *Daemon, n uint64) desk.Status {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		s, err := do(context.Background(), d, desk.GetStatus, "", desk.None{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if !slices.ContainsFunc(s.Accounts, func(a desk.AccountStatus) bool { return a.Messages != n }) {
 			return s
 		}
@@ -115,9 +112,7 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 	p.arrive(100)
 	seen(t, d, 100)
 	got, err := d.Reload(t.Context(), []AccountOptions{p.account("new", "1", o), p.account("changed", "2", stern), p.account("calm", "1", stern)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if want := "{[new] [changed] [gone] 1 false}"; fmt.Sprint(got) != want {
 		t.Errorf("Reload = %v, want %s", got, want)
 	}
@@ -139,9 +134,8 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 		t.Errorf("an account that is gone: %v", err)
 	}
 	// It comes back as it was left.
-	if _, err = d.Reload(t.Context(), []AccountOptions{p.account("gone", "1", o)}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err = d.Reload(t.Context(), []AccountOptions{p.account("gone", "1", o)}, nil)
+	testkit.OK(t, err)
 	seen(t, d, 200)
 	if k := p.s["gone"].known; len(k) != 1 || k[0].UIDNext != 101 {
 		t.Errorf("gone resumes from %+v", k)

@@ -19,6 +19,7 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/measure/whatif"
 	"github.com/hinged/hinged/internal/run/stream"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -38,9 +39,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 	t.Helper()
 	topics := kafka.Topics{Input: "in", Decisions: "out", DeadLetters: "dead", Snapshots: "snap"}
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topics.All()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(cluster.Close)
 	client := kafka.New(kafka.Options{Brokers: cluster.ListenAddrs(), Group: "g", Topics: topics})
 	dir := t.TempDir()
@@ -54,9 +53,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 	d, err := New(Options{
 		StorePath: w.path, Store: boltfile.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test", Stream: &first,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	w.daemon = d
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -77,9 +74,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 	}
 	t.Cleanup(stop)
 	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	w.At = c
 	return w, stop
 }
@@ -101,9 +96,7 @@ func (w *streamWorld) done(t *testing.T, records uint64) desk.Status {
 	deadline := time.Now().Add(patience)
 	for {
 		s, err := do(t.Context(), w.At, desk.GetStatus, "", desk.None{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if s.Stream.Records >= records && s.Stream.CaughtUp() {
 			return s
 		}
@@ -183,9 +176,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	stop()
 
 	o, err := OpenStore(w.path, "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer func() {
 		if err := o.Close(); err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/run/stream"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -41,17 +42,13 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	undo := func(q desk.UndoMarksRequest) desk.UndoneMarks {
 		t.Helper()
 		u, err := do(ctx, d, desk.UndoMarks, "", q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return u
 	}
 	confirmed := func() (out []uint64) {
 		t.Helper()
 		l, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{State: "confirmed"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, e := range l.Entries {
 			out = append(out, e.Number)
 		}
@@ -82,9 +79,7 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	twin := mail(5, "crook@example.net", "another text")
 	s.events <- arrival(6, twin)
 	key, err := desk.KeyOf(twin, len(twin))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	until(t, d, "the other message", func(desk.AccountStatus) bool {
 		_, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{Message: key[:8]})
 		return err == nil
@@ -141,9 +136,7 @@ func taughtStore(t *testing.T) (h *StoreHost, path string) {
 	stop()
 	path = filepath.Join(dir, "store.db")
 	h, err := OpenStore(path, "test", boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return h, path
 }
 
@@ -169,32 +162,24 @@ func TestAStoreIsOpenedForWritingOnce(t *testing.T) {
 	t.Parallel()
 	h, path := taughtStore(t)
 	var opened []*boltfile.Store
-	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }))
 	before := time.Now().Add(1000 * time.Hour)
 	if out, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Before: &before}); err != nil || out.Messages != 2 || !out.Scrubbed {
 		t.Fatalf("forgetting: %+v, %v", out, err)
 	}
-	if err := h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, h.Store(true, func(s *boltfile.Store, _ *stream.Files) error { opened = append(opened, s); return nil }))
 	if opened[0] != opened[1] {
 		t.Error("the file was opened for writing twice")
 	}
 	if out, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Before: &before, DryRun: true}); err != nil || out.Messages != 0 {
 		t.Errorf("looking after that: %+v, %v", out, err)
 	}
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, h.Close())
 	again, err := boltfile.Open(path, boltfile.Options{NoSync: true})
 	if err != nil {
 		t.Fatalf("after the verb: %v", err)
 	}
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, again.Close())
 }
 
 // TestAStarThatIsTakenBackIsUnlearnt: in the store, too, and a replay of the journal gives it.
@@ -212,9 +197,7 @@ func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
 	}
 	model := func() string {
 		var of string
-		if err := d.all()[0].Look(t.Context(), func(d *desk.Desk) error { of, _ = store.Digest(d.Filter.State()); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, d.all()[0].Look(t.Context(), func(d *desk.Desk) error { of, _ = store.Digest(d.Filter.State()); return nil }))
 		return of
 	}
 	until(t, d, "the mail", func(a desk.AccountStatus) bool { return a.Messages == 6 && a.Important == 1 })
@@ -238,14 +221,10 @@ func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
 	}
 	stop()
 	file, err := boltfile.Open(dir+"/store.db", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer file.Close()
 	st, err := file.Load("me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if after, _ := store.Digest(st); after != before {
 		t.Errorf("the store has the model %s, want %s", after, before)
 	}

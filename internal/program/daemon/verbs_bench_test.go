@@ -22,9 +22,7 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 		StorePath: filepath.Join(b.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true},
 		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: noSource}},
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
@@ -64,9 +62,7 @@ func BenchmarkVerbs(b *testing.B) {
 	d, raw := taughtDaemon(b, 5000)
 	ctx := context.Background()
 	key, err := desk.KeyOf(raw, len(raw))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	for _, verb := range []struct {
 		name string
 		do   func() error
@@ -97,9 +93,7 @@ func BenchmarkVerbs(b *testing.B) {
 	} {
 		b.Run(verb.name, func(b *testing.B) {
 			for b.Loop() {
-				if err := verb.do(); err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, verb.do())
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -39,53 +40,37 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 	ask := func(b answerer) string {
 		t.Helper()
 		named, err := do(ctx, b, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		all, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		few, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return fmt.Sprintf("%+v\n%+v\n%+v", named, all, few)
 	}
 	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer c.Close()
 	live := ask(c)
 	named, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if w := named.Words; len(w) != 3 || len(w[0].Features) != 2 || w[0].More < 1 || len(w[1].Features) == 0 || len(w[2].Features) != 0 {
 		t.Errorf("got %+v", named.Words)
 	}
 	all, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Most: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if len(all.Important)+len(all.Ordinary) != all.Weights || all.Weights == 0 {
 		t.Errorf("%d and %d features of %d", len(all.Important), len(all.Ordinary), all.Weights)
 	}
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	if still := ask(off); still != live {
 		t.Errorf("the daemon said\n%s\nthe store says\n%s", live, still)
 	}
 
 	st, err := off.store.Load("me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	names := map[string]bool{}
 	for _, list := range [][]desk.WordWeight{all.Important, all.Ordinary} {
 		last := math.Inf(1)
@@ -142,26 +127,16 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	stop()
 	path := filepath.Join(dir, "store.db")
 	again, err := boltfile.Open(path, boltfile.Options{NoSync: true, NamesCap: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	st, err := again.Load("me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	st.Account.LastArrival++
-	if err := errors.Join(again.Commit("me", st, store.Batch{}), again.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(again.Commit("me", st, store.Batch{}), again.Close()))
 	off, err := OpenStore(path, "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer off.Close()
 	after, err := do(ctx, off, desk.Explain, "me", desk.ExplainRequest{Message: desk.Message{Name: message}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if after.WordsDays != 30 || after.Score != before.Score || len(after.Parts) != len(before.Parts) {
 		t.Errorf("%d days, score %v, %d parts; want 30, %v, %d", after.WordsDays, after.Score, len(after.Parts), before.Score, len(before.Parts))
 	}
@@ -201,9 +176,7 @@ func TestWordsInNamesOfVouchedForSendersAreFound(t *testing.T) {
 	weighed := func(word string) (texts []string) {
 		t.Helper()
 		got, err := do(t.Context(), d, desk.GetWords, "", desk.WordsRequest{Words: []string{word}, Most: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, f := range got.Words[0].Features {
 			texts = append(texts, f.Text)
 		}
@@ -255,9 +228,7 @@ func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
 	_, stop := open(t, dir, o, boltfile.Options{})
 	stop()
 	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	at := control.Local(h)
 	defer at.Close()
 	for _, sender := range []string{"owner@example.org", "Me <OWNER@example.org>"} {
@@ -273,9 +244,7 @@ func TestVerifyLooksAtAccountsThatNobodyRuns(t *testing.T) {
 	s := newScript()
 	d, _ := start(t, t.TempDir(), s)
 	until(t, d, "the start", func(desk.AccountStatus) bool { return true })
-	if err := d.store.Commit("gone", filled(t, d, 0), store.Batch{Journal: [][]byte{{1}}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, d.store.Commit("gone", filled(t, d, 0), store.Batch{Journal: [][]byte{{1}}}))
 	v, err := do(t.Context(), d, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || len(v.Accounts) != 2 {
 		t.Errorf("got %+v, %v", v, err)

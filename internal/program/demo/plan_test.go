@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 var testStart = time.Date(2026, 3, 30, 15, 4, 0, 0, time.UTC)
@@ -255,9 +257,7 @@ func TestWhatTheOwnerDoes(t *testing.T) {
 func TestTheDemoTakesPlaceAtNight(t *testing.T) {
 	for hour := range 24 {
 		at, err := night(testStart.UTC().Truncate(24 * time.Hour).Add(time.Duration(hour)*time.Hour + 59*time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		p := NewPlan(1, at, 320, time.Minute)
 		if last := p.History[len(p.History)-1].Date; at.Hour() != 3 || at.Sub(last) < 7*time.Hour || at.Sub(p.History[0].Date) < (HistoryDays-1)*24*time.Hour {
 			t.Errorf("%d:59 UTC is %v; the history goes from %v to %v", hour, at, p.History[0].Date, last)

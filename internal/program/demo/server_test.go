@@ -21,9 +21,7 @@ import (
 func startServer(t *testing.T) *embedded {
 	t.Helper()
 	e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := e.close(); err != nil {
 			t.Error(err)
@@ -37,9 +35,7 @@ func client(t *testing.T, e *embedded, mailbox string) (*hand, *testkit.Transcri
 	t.Helper()
 	w := new(testkit.Transcript)
 	c, err := imapclient.DialInsecure(e.Addr, &imapclient.Options{DebugWriter: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	h := &hand{c: c, unhook: func() bool { return true }}
 	t.Cleanup(h.close)
 	must(t, c.Login(e.User, e.Password).Wait())
@@ -50,9 +46,7 @@ func client(t *testing.T, e *embedded, mailbox string) (*hand, *testkit.Transcri
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 func (h *hand) mustPut(t *testing.T, mailbox string) imap.UID {

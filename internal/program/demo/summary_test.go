@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // good is a summary of a demo that worked.
@@ -37,9 +39,7 @@ func TestALoopThatDidNotWorkIsFoundOut(t *testing.T) {
 
 func TestTheSummaryInWords(t *testing.T) {
 	var b strings.Builder
-	if err := good().Print(&b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, good().Print(&b))
 	for _, want := range []string{"5 of the first 10, 3 of the next 10, 1 of the last 10", "0.80 of what was marked", "hinged                                 9"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &b)

@@ -8,14 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return string(data)
 }
 
@@ -24,18 +24,14 @@ func TestFilesAreWrittenWholeForTheirOwnerOrNotAtAll(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	one, two := filepath.Join(dir, "password"), filepath.Join(dir, "hinged.toml")
 	files := []File{{one, []byte("tulip\n"), 0o600}, {two, []byte("a = 1\n"), 0o640}}
-	if err := Write(false, files...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, Write(false, files...))
 	for path, mode := range map[string]fs.FileMode{dir: 0o700, one: 0o600, two: 0o640} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s has mode %v, want %v", path, info.Mode().Perm(), mode)
 		}
 	}
 	// The second exists, so the first is not replaced either.
-	if err := os.Remove(one); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(one))
 	files[0].Data, files[1].Data = []byte("rose\n"), []byte("a = 2\n")
 	if err := Write(false, files...); !errors.Is(err, ErrExists) {
 		t.Errorf("got %v", err)
@@ -60,9 +56,7 @@ func TestFilesAreWrittenWholeForTheirOwnerOrNotAtAll(t *testing.T) {
 func TestAFileForEverybodyCanBeReached(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := Write(false, File{filepath.Join(dir, "secret"), nil, 0o600}, File{filepath.Join(dir, "open"), nil, 0o644}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, Write(false, File{filepath.Join(dir, "secret"), nil, 0o600}, File{filepath.Join(dir, "open"), nil, 0o644}))
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
@@ -72,16 +66,10 @@ func TestTimeZoneHasItsIANAName(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	zone := filepath.Join(dir, "zoneinfo", "Europe", "Zurich")
-	if err := os.MkdirAll(filepath.Dir(zone), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(zone, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Dir(zone), 0o755))
+	testkit.OK(t, os.WriteFile(zone, nil, 0o644))
 	link := filepath.Join(dir, "localtime")
-	if err := os.Symlink(zone, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(zone, link))
 	for _, tt := range []struct{ tz, link, want string }{
 		{"", link, "Europe/Zurich"},
 		{"Asia/Tokyo", link, "Asia/Tokyo"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func plan(t *testing.T) Plan {
@@ -28,16 +29,10 @@ func plan(t *testing.T) Plan {
 func written(t *testing.T, p Plan) (*config.Config, []File) {
 	t.Helper()
 	files, err := p.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(false, files...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	testkit.OK(t, Write(false, files...))
 	c, err := config.Load(p.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return c, files
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/ingest/imap"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // TestThePageOfMailProgramsSaysWhatTheProgramKnows compares every row of the tables in
@@ -17,9 +18,7 @@ import (
 func TestThePageOfMailProgramsSaysWhatTheProgramKnows(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/mail-programs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var rows []string
 	tried := false
 	for line := range strings.Lines(string(page)) {
@@ -138,9 +137,7 @@ func TestTheMarkIsSeenWhereMailIsRead(t *testing.T) {
 		{"other", `$Important`},
 	} {
 		list, err := Programs(tt.reads)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		got := Suggest(&Found{NewKeywords: true}, list)
 		if strings.Join(got.Marks, " ") != tt.marks {
 			t.Errorf("%s: got %+v, want %s", tt.reads, got, tt.marks)

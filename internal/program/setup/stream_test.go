@@ -29,6 +29,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // streamCase is a configuration with a section [kafka], and how it is checked.
@@ -48,9 +49,7 @@ type streamCase struct {
 func (s streamCase) run(t *testing.T) (Report, string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(dir, 0o700))
 	text := fmt.Sprintf("state_dir = 'state'\nsocket = 'socket'\n[kafka]\nbrokers = ['%s']\n", strings.Join(s.brokers, "', '"))
 	if s.cert == "" {
 		text += "tls = 'none'\n"
@@ -58,14 +57,10 @@ func (s streamCase) run(t *testing.T) (Report, string, error) {
 		text += "ca_file = 'ca.pem'\n"
 	}
 	for name, data := range map[string]string{"hinged.toml": text + s.more, "ca.pem": s.cert, "password": cmp.Or(s.password, "tulip") + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	conf, err := config.Load(filepath.Join(dir, "hinged.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if s.patience == 0 {
 		s.patience = time.Minute
 	}
@@ -107,9 +102,7 @@ func (s streamCase) run(t *testing.T) (Report, string, error) {
 func (s streamCase) finds(t *testing.T, ok bool, patterns ...string) {
 	t.Helper()
 	r, found, err := s.run(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, p := range patterns {
 		if !regexp.MustCompile("(?m)^" + p).MatchString(found) {
 			t.Errorf("want %s in\n%s", p, found)
@@ -124,9 +117,7 @@ func (s streamCase) finds(t *testing.T, ok bool, patterns ...string) {
 func cluster(t *testing.T, o ...kfake.Opt) []string {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(c.Close)
 	return c.ListenAddrs()
 }
@@ -143,9 +134,7 @@ func topic(t *testing.T, brokers []string, partitions int, name string, settings
 	if err == nil {
 		err = res.Errors[name]
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // good creates the four topics as they should be, except those named.
@@ -195,9 +184,7 @@ func TestAllIsWellWithKafka(t *testing.T) {
 	c := &kafkago.Client{Addr: kafkago.TCP(brokers...), Transport: new(kafkago.Transport)}
 	for _, name := range []string{"hinged.input", "hinged.decisions", "hinged.dead-letters", "hinged.snapshots"} {
 		res, err := c.ListOffsets(t.Context(), &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{name: {kafkago.LastOffsetOf(0)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if end := res.Topics[name][0].LastOffset; end != 0 {
 			t.Errorf("%s has %d records in partition 0, want none", name, end)
 		}
@@ -316,17 +303,13 @@ func TestTheWayToKafkaIsBarred(t *testing.T) {
 func certificate(t *testing.T) (pair tls.Certificate, text string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 const secretMail = "From ann\nFrom: ann@example.org\nSubject: secret\n\nsecret\n"
@@ -24,9 +25,7 @@ func always(f *featurize.Featurizer, raw []byte) *featurize.Message {
 
 func TestAMessageThatPanicsIsReadAsAnEmptyOne(t *testing.T) {
 	reader, err := NewPool(1).Reader(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	f := new(featurize.Featurizer)
 	f.Use(reader.options)
 	read := f.Read([]byte(secretMail))
@@ -61,9 +60,7 @@ func names(f *featurize.Featurizer, m *featurize.Message) map[string]bool {
 // What an earlier message left behind in a featurizer decides nothing.
 func TestAMessageIsReadOnceMoreAfterAPanic(t *testing.T) {
 	reader, err := NewPool(1).Reader(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	f, n := new(featurize.Featurizer), 0
 	f.Use(reader.options)
 	m := reader.attempt(f, []byte(secretMail), func(f *featurize.Featurizer, raw []byte) *featurize.Message {
@@ -79,9 +76,7 @@ func TestAMessageIsReadOnceMoreAfterAPanic(t *testing.T) {
 
 func TestAFaultIsLoggedWithoutTheMessage(t *testing.T) {
 	reader, err := NewPool(1).Reader(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	f := new(featurize.Featurizer)
 	f.Use(reader.options)
 	var log strings.Builder

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestResultsComeInTheOrderOfTheInput(t *testing.T) {
@@ -78,9 +80,7 @@ func TestAnInputAboveTheByteBudgetPassesAlone(t *testing.T) {
 func TestPutEndsWithItsContextWhenTheStageIsFull(t *testing.T) {
 	s := New(Options[int]{Depth: 1, Bytes: 10, Size: func(int) int64 { return 1 }},
 		func(i int) int { return i })
-	if err := s.Put(context.Background(), 1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Put(context.Background(), 1))
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := s.Put(ctx, 2); !errors.Is(err, context.DeadlineExceeded) {

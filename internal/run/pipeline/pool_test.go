@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestAPoolReadsAsAFeaturizerOfTheSameOptionsDoes(t *testing.T) {
@@ -33,9 +34,7 @@ func TestAPoolReadsAsAFeaturizerOfTheSameOptionsDoes(t *testing.T) {
 	defer all.Wait()
 	for _, o := range options {
 		reader, err := pool.Reader(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		all.Go(func() {
 			for range 50 {
 				for _, raw := range mails {
@@ -62,18 +61,14 @@ func TestAPoolReadsAsAFeaturizerOfTheSameOptionsDoes(t *testing.T) {
 
 func TestAnotherOwnersReaderDiffersInTheOwnerOnly(t *testing.T) {
 	reader, err := NewPool(1).Reader(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	raw := []byte("From: a@example.org\nSubject: s\n\nb\n")
 	for _, tt := range []struct {
 		reader *Reader
 		own    bool
 	}{{reader, false}, {reader.Owned([]string{"A@example.org "}), true}, {reader, false}} {
 		m, err := tt.reader.Read(t.Context(), raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if m.FromOwner != tt.own {
 			t.Errorf("own is %v, want %v", m.FromOwner, tt.own)
 		}
@@ -91,9 +86,7 @@ func TestAPoolRefusesOptionsThatCannotBe(t *testing.T) {
 func TestReadingWaitsForAFeaturizerNoLongerThanItsContext(t *testing.T) {
 	pool := NewPool(1)
 	reader, err := pool.Reader(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	taken := <-pool.idle
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -111,9 +104,7 @@ func TestReadingWaitsForAFeaturizerNoLongerThanItsContext(t *testing.T) {
 func TestALongLineKeepsNoOtherWaiting(t *testing.T) {
 	const places = 3
 	hot, err := NewPool(places).Reader(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	owned := hot.Owned([]string{"a@example.org"})
 	for range places {
 		hot.turns <- struct{}{} // as one that waits

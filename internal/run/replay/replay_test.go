@@ -39,9 +39,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	topics := kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topics.All()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(c.Close)
 	w := &world{t: t, broker: c.ListenAddrs()[0], mail: testkit.NewMail(1), every: 1 << 30}
 	w.client = kafka.New(kafka.Options{
@@ -85,15 +83,11 @@ func (w *world) send(n int) {
 func (w *world) live(ready func(stream.Status) bool) []Account {
 	w.t.Helper()
 	s, err := stream.OpenFiles(filepath.Join(w.t.TempDir(), "live.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	o := w.engine()
 	o.Files = s
 	e, err := stream.New(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
@@ -112,16 +106,10 @@ func (w *world) live(ready func(stream.Status) bool) []Account {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, <-ended)
 	out, err := digests(w.t.Context(), s)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
+	testkit.OK(w.t, s.Close())
 	all := map[string][2]string{}
 	for _, a := range out {
 		all[a.Account] = [2]string{a.Model, a.State}
@@ -155,9 +143,7 @@ func TestAReplayFromTheFirstRecordGivesTheDigestsOfTheDaemon(t *testing.T) {
 	before := w.ends()
 	into := filepath.Join(t.TempDir(), "rebuilt.db")
 	got, err := w.replay(into)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if !slices.Equal(got.Accounts, want) {
 		t.Errorf("got %v\nwant %v", got.Accounts, want)
 	}
@@ -174,14 +160,10 @@ func TestAReplayFromTheFirstRecordGivesTheDigestsOfTheDaemon(t *testing.T) {
 	}
 	// What was made is a store.
 	s, err := boltfile.OpenReadOnly(into, boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer s.Close()
 	files, err := stream.ReadFiles(into, boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer files.Close()
 	if again, err := digests(t.Context(), files); err != nil || !slices.Equal(again, want) {
 		t.Errorf("in the file: %v, %v", again, err)
@@ -203,9 +185,7 @@ func (w *world) ends() map[string][]kafka.Watermark {
 func (w *world) marks(topic string) []kafka.Watermark {
 	w.t.Helper()
 	m, err := w.client.Watermarks(w.t.Context(), topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	return m
 }
 
@@ -216,9 +196,7 @@ func TestAReplayEndsWhereTheLogEndedAtItsBeginning(t *testing.T) {
 	// More comes once the replay has looked where the logs end.
 	broker := &busy{Broker: stream.Client(w.client), more: func() { w.send(30) }}
 	got, err := Run(t.Context(), Options{Broker: broker, Engine: w.engine(), Into: filepath.Join(t.TempDir(), "r.db"), Store: boltfile.Options{NoSync: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got.Messages != 60 || !slices.Equal(got.Accounts, want) {
 		t.Errorf("got %d messages and %v\nwant 60 and %v", got.Messages, got.Accounts, want)
 	}
@@ -242,9 +220,7 @@ func (b *busy) Watermarks(ctx context.Context, topic string) ([]kafka.Watermark,
 func TestAReplayIntoAFileThatIsThereIsRefused(t *testing.T) {
 	w := newWorld(t)
 	into := filepath.Join(t.TempDir(), "precious.db")
-	if err := os.WriteFile(into, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(into, []byte("mine"), 0o600))
 	if _, err := w.replay(into); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), into) {
 		t.Errorf("got %v, want that it is there", err)
 	}

@@ -16,15 +16,14 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/run/stream"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // cut deletes the first records of every partition of the input, up to an offset.
 func (w *world) cut(at [partitions]int64) {
 	w.t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(w.broker))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	defer c.Close()
 	req := kmsg.NewPtrDeleteRecordsRequest()
 	topic := kmsg.NewDeleteRecordsRequestTopic()
@@ -36,9 +35,7 @@ func (w *world) cut(at [partitions]int64) {
 	}
 	req.Topics = append(req.Topics, topic)
 	res, err := req.RequestWith(w.t.Context(), c)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	for _, p := range res.Topics[0].Partitions {
 		if p.ErrorCode != 0 || p.LowWatermark == 0 {
 			w.t.Fatalf("partition %d begins at %d, error %d", p.Partition, p.LowWatermark, p.ErrorCode)
@@ -62,16 +59,12 @@ func (w *world) snapshots() (at [partitions]int64) {
 		r := w.client.Read("snapshots", kafka.TopicID{}, int32(i), m.First)
 		for next := m.First; next < m.End; {
 			b, err := r.Next(w.t.Context(), 1000, 1<<20)
-			if err != nil {
-				w.t.Fatal(err)
-			}
+			testkit.OK(w.t, err)
 			next = max(next, b.Next)
 			for _, record := range b.Records {
 				if name, ok := strings.CutPrefix(string(record.Key), "manifest/"); ok && record.Value != nil {
 					position, err := strconv.ParseInt(name[strings.IndexByte(name, '/')+1:], 16, 64)
-					if err != nil {
-						w.t.Fatal(err)
-					}
+					testkit.OK(w.t, err)
 					at[i] = max(at[i], position)
 				}
 			}
@@ -101,9 +94,7 @@ func TestAReplayFromSnapshotsGivesTheDigestsOfTheDaemon(t *testing.T) {
 	w.every = 1 << 30
 	want := w.live(everything) // which itself begins at the snapshots
 	got, err := w.replay(filepath.Join(t.TempDir(), "rebuilt.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if !slices.Equal(got.Accounts, want) {
 		t.Errorf("got %v\nwant %v", got.Accounts, want)
 	}

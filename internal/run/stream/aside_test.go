@@ -200,9 +200,8 @@ func (p *process) stored() map[int32]store.LogPosition {
 	files := p.store
 	if p.cancel == nil {
 		var err error
-		if files.Files, err = OpenFiles(p.path, boltfile.Options{LockTimeout: time.Minute}); err != nil {
-			p.t.Fatal(err)
-		}
+		files.Files, err = OpenFiles(p.path, boltfile.Options{LockTimeout: time.Minute})
+		testkit.OK(p.t, err)
 		defer func() {
 			if err := files.Close(); err != nil {
 				p.t.Error(err)
@@ -280,9 +279,7 @@ func TestRetentionThatOvertakesAnAccountStopsThePartition(t *testing.T) {
 		return nil
 	})
 	r, err := recoverer(c).Recover(t.Context(), 0, FromSnapshot, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if r.Next != end || r.Unread != cut-at.Behind {
 		t.Errorf("it goes on at %d without %d records, want %d and %d", r.Next, r.Unread, end, cut-at.Behind)
 	}

@@ -25,9 +25,7 @@ import (
 func TestAnAccountCountsForWhatItTakes(t *testing.T) {
 	testkit.Computes(t) // which the race detector would count as well
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true, CheckpointEvery: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer func() { _ = s.Close() }()
 	const accounts = 4
 	compare := func(what string, open func(name string) *writer.Writer) {
@@ -49,9 +47,7 @@ func TestAnAccountCountsForWhatItTakes(t *testing.T) {
 	}
 	open := func(name string) *writer.Writer {
 		w, err := writer.Open(s, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return w
 	}
 	compare("an account that got its mail", func(name string) *writer.Writer {
@@ -74,9 +70,7 @@ func heapInUse() int {
 func receive(t *testing.T, s *boltfile.Store, w *writer.Writer, name string, n int) {
 	t.Helper()
 	reader, err := featurize.New(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	apply := func(e filter.Event) {
 		if _, err := w.Apply(e); err != nil {
 			t.Fatal(err)

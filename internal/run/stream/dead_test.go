@@ -36,9 +36,7 @@ func topicOf(t *testing.T, k *testkit.Kafka, name string, most int, settings ...
 	if err == nil {
 		err = res.Errors[name]
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // Issue 16, fault 8: the bytes of a record were not in its dead letter if it had
@@ -62,9 +60,7 @@ func TestADeadLetterHasTheBytesOfItsRecord(t *testing.T) {
 	}
 	raw := []byte("Message-ID: <one@x>\r\nFrom: b@example.net\r\nSubject: caf\xe9\r\n\r\nhello\r\n")
 	event, err := json.Marshal(map[string]string{"specversion": "1.0", "type": kafka.TypeMessage, "id": "1", "source": "test", "data_base64": base64.StdEncoding.EncodeToString(raw)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	structured := bad(event)
 	structured.Headers = []kafka.Header{{Key: "content-type", Value: []byte("application/cloudevents+json")}}
 	batch := bad([]byte("["+string(event)+"]"), kafka.Header{Key: "content-type", Value: []byte("application/cloudevents-batch+json")})

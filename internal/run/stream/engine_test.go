@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestAStreamComesToWhatTheFilterAloneComesTo(t *testing.T) {
@@ -315,9 +316,7 @@ func TestOptionsThatChangeAreAnEvent(t *testing.T) {
 	eventually(t, func() error { return caughtUp(c, p) })
 	for _, name := range []string{"kafka:user0", "kafka:user1"} {
 		_, h, err := p.engine.View(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if n := h.Options().SilenceDays; n != 17 {
 			t.Errorf("account %s wants %d important lessons", name, n)
 		}
@@ -357,9 +356,7 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 		return nil
 	})
 	_, f, err := p.engine.View(t.Context(), "kafka:a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if a := f.State().Account; a.Important != 2 || a.Ordinary != 0 || f.State().Messages.Len() != 3 {
 		t.Errorf("learnt %d important, %d ordinary, %d messages are known; want 2, 0, 3", a.Important, a.Ordinary, f.State().Messages.Len())
 	}

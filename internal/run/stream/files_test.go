@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -22,9 +23,7 @@ var errBroken = errors.New("broken on purpose")
 func openedFiles(t *testing.T, path string, o boltfile.Options) testFiles {
 	t.Helper()
 	f, err := OpenFiles(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -46,17 +45,13 @@ func began(t *testing.T, f testFiles, p store.Partition) {
 		}
 		return s.CommitPartition(store.LogPosition{Next: 6}, []store.AccountCommit{{Account: fmt.Sprint("kafka:", p.Number), State: store.NewState(), Batch: store.Batch{Journal: [][]byte{{1}}}}})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 func namesIn(t *testing.T, path string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(FilesOf(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -69,24 +64,16 @@ func TestEachPartitionHasAFileThatGoesWithIt(t *testing.T) {
 	for n := range int32(3) {
 		began(t, f, partitionOf(n))
 	}
-	if err := f.Drop(partitionOf(1)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Drop(partitionOf(1)))
 	if got := namesIn(t, path); !slices.Equal(got, []string{"in-0.db", "in-2.db"}) {
 		t.Errorf("there are %q", got)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	for _, left := range []string{"in-1.db.draft", "in-0.db.draft.suspect", "notes"} {
-		if err := os.WriteFile(filepath.Join(FilesOf(path), left), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(FilesOf(path), left), nil, 0o600))
 	}
 	read, err := ReadFiles(path, boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if err := read.Close(); err != nil || len(namesIn(t, path)) != 5 {
 		t.Errorf("read alone they are %q, %v", namesIn(t, path), err)
 	}
@@ -141,12 +128,8 @@ func TestAPartitionsFileIsThereOrNot(t *testing.T) {
 		if got := namesIn(t, path); !slices.Equal(got, []string{"in-1.db"}) {
 			t.Errorf("after step %d failed there are %q", fail, got)
 		}
-		if err := f.Drop(p); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, f.Drop(p))
+		testkit.OK(t, f.Close())
 	}
 }
 
@@ -156,9 +139,7 @@ func TestADamagedFileIsSetAsideAlone(t *testing.T) {
 	f := openedFiles(t, path, boltfile.Options{NoSync: true})
 	began(t, f, partitionOf(0))
 	began(t, f, partitionOf(1))
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	file := filepath.Join(FilesOf(path), "in-1.db")
 	garble(t, file)
 	read, err := ReadFiles(path, boltfile.Options{})
@@ -213,9 +194,7 @@ func TestFilesOfTopicsWithStrangeNames(t *testing.T) {
 	for _, topic := range topics {
 		began(t, f, store.Partition{Topic: topic, Number: 3})
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, f.Close())
 	f = openedFiles(t, path, boltfile.Options{NoSync: true})
 	for _, topic := range topics {
 		if f.Of(store.Partition{Topic: topic, Number: 3}) == nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -70,9 +71,7 @@ func flooded(b *testing.B, n, flood, limit int, pause time.Duration) floodResult
 		raw[i] = mail(rng, account, i)
 	}
 	s, err := OpenFiles(filepath.Join(b.TempDir(), "s.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	defer s.Close()
 	c := newCluster(1)
 	var mu sync.Mutex
@@ -104,9 +103,7 @@ func flooded(b *testing.B, n, flood, limit int, pause time.Duration) floodResult
 		return nil
 	}}
 	e, err := New(Options{Broker: way, Files: s, Topics: testTopics, Filter: testFilter(), AccountLimit: limit})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { ended <- e.Run(ctx) }()
@@ -137,9 +134,7 @@ func flooded(b *testing.B, n, flood, limit int, pause time.Duration) floodResult
 	done := decided
 	mu.Unlock()
 	cancel()
-	if err := <-ended; err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, <-ended)
 	slices.Sort(took)
 	return floodResult{total, took[len(took)/2], float64(done), n*(flood+1) - done}
 }

@@ -134,18 +134,14 @@ func TestOnARealBroker(t *testing.T) {
 func sameBytes(t *testing.T, client *kafka.Client, topic string) {
 	t.Helper()
 	marks, err := client.Watermarks(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	seen := map[string]string{}
 	repeated := 0
 	for n, w := range marks {
 		r := client.Read(topic, kafka.TopicID{}, int32(n), w.First)
 		for r.Position() < w.End {
 			b, err := r.Next(t.Context(), 1000, 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			for _, one := range b.Records {
 				id, text := identity(one), fmt.Sprintf("%d %s %s %q", one.Partition, one.Key, one.Value, one.Headers)
 				if before, ok := seen[id]; ok {
@@ -177,9 +173,7 @@ func TestLagOnARealBroker(t *testing.T) {
 	}
 	foreign := func(o ...kgo.Opt) *kgo.Client {
 		f, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(k.Addrs()...), kgo.TransactionTimeout(10 * time.Minute)}, o...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		t.Cleanup(f.Close)
 		return f
 	}
@@ -187,9 +181,7 @@ func TestLagOnARealBroker(t *testing.T) {
 		t.Helper()
 		for i := from; i < from+n; i++ {
 			r := &kgo.Record{Topic: testTopics.Input, Key: []byte("a"), Value: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s@example.net\r\n\r\nplan\r\n", i)}
-			if err := f.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, f.ProduceSync(t.Context(), r).FirstErr())
 		}
 	}
 	p := newProcess(t, newCluster(1))
@@ -202,9 +194,7 @@ func TestLagOnARealBroker(t *testing.T) {
 	send(plain, 0, 3)
 	says(t, p, "nothing waits", func(s Status, one PartitionStatus) bool { return s.CaughtUp() && one.Position == 3 })
 
-	if err := hanging.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, hanging.BeginTransaction())
 	send(hanging, 3, 2)
 	send(plain, 5, 4) // behind it
 	says(t, p, "6 records wait for a transaction", func(s Status, one PartitionStatus) bool {
@@ -220,9 +210,7 @@ func TestLagOnARealBroker(t *testing.T) {
 		k.Start(i)
 	}
 	says(t, p, "6 records wait still", func(s Status, _ PartitionStatus) bool { return s.Lag != nil && *s.Lag == 6 })
-	if err := hanging.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, hanging.EndTransaction(t.Context(), kgo.TryCommit))
 	// The marker takes an offset, too.
 	says(t, p, "nothing waits", func(s Status, one PartitionStatus) bool { return s.CaughtUp() && one.Position == 10 })
 	p.stop()

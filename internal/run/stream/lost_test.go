@@ -19,9 +19,7 @@ import (
 // spoil damages the file of a partition.
 func spoil(t *testing.T, p *process, number int32) {
 	t.Helper()
-	if err := os.Truncate(fileOf(t, p, number), 8<<10); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Truncate(fileOf(t, p, number), 8<<10))
 }
 
 // fileOf is the file of a partition.
@@ -37,9 +35,7 @@ func fileOf(t *testing.T, p *process, number int32) string {
 // garble overwrites the pages of a file, but for those of its header.
 func garble(t *testing.T, path string) {
 	t.Helper()
-	if err := testkit.Garble(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, testkit.Garble(path))
 }
 
 // One partition is taken over again, and nothing else is.
@@ -115,9 +111,7 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 	truncate := func(size int64) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
 			t.Helper()
-			if err := os.Truncate(path, size); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Truncate(path, size))
 		}
 	}
 	for _, kind := range []struct {
@@ -196,17 +190,13 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 func unlinked(t *testing.T, path string) string {
 	t.Helper()
 	away := filepath.Join(t.TempDir(), "away")
-	if err := os.Rename(path, away); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(path, away))
 	return away
 }
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Remove(path))
 }
 
 // What is found in a partition without mail counts as well.

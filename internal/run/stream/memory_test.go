@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // cluster is a Kafka of a few lines, for tests: topics in memory, and one group.
@@ -431,9 +432,7 @@ func TestTheTestClusterReadsNothingForWhoeverIsDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	id, err := b.TopicID(t.Context(), testTopics.Input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if _, err := b.Read(testTopics.Input, id, 0, 0).Next(ctx, 1, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}

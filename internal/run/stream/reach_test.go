@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -27,15 +28,11 @@ func forgetful(o *Options) {
 func states(t *testing.T, p *process) (map[string]string, map[string]store.Account) {
 	t.Helper()
 	names, err := p.store.Accounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	rows := map[string]store.Account{}
 	for _, n := range names {
 		st, err := p.store.Load(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		rows[n] = st.Account
 	}
 	return digests(t, p.store), rows

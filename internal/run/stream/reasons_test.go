@@ -14,6 +14,7 @@ import (
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -30,9 +31,7 @@ func reasonsOf(t *testing.T, c *cluster) map[string]bool {
 	out := map[string]bool{}
 	for _, r := range c.all(testTopics.Decisions) {
 		var d kafka.Decision
-		if err := json.Unmarshal(r.Value, &d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(r.Value, &d))
 		if d.Reason != "" {
 			out[d.Reason] = true
 		}
@@ -140,9 +139,7 @@ func TestAMessageThatComesAgainIsNotMarkedAgainAgainstItsOwnersWord(t *testing.T
 			var got []kafka.Decision
 			for _, r := range c.all(testTopics.Decisions) {
 				var d kafka.Decision
-				if err := json.Unmarshal(r.Value, &d); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, json.Unmarshal(r.Value, &d))
 				got = append(got, d)
 			}
 			if len(got) != 2 || !got[0].Mark || got[1].Decision != got[0].Decision || got[1].Mark != x.mark || got[1].Reason != x.reason.String() {
@@ -156,9 +153,7 @@ func TestAMessageThatComesAgainIsNotMarkedAgainAgainstItsOwnersWord(t *testing.T
 // message. The page and the schema have what the code has.
 func TestThePageHasEveryReason(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/kafka.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	rows := func(head string) (out []string) {
 		t.Helper()
 		table := regexp.MustCompile("(?s)\n\\| `" + regexp.QuoteMeta(head) + "` \\| +\\|\n\\|---\\|---\\|\n(.*?)\n\n").FindSubmatch(text)

@@ -53,15 +53,12 @@ func recoverWhenSaved(t *testing.T, c *cluster, partition int32, from string, ne
 	if err != nil || !look.DryRun {
 		t.Fatalf("partition %d: %+v, %v", partition, look, err)
 	}
-	if done, err = recoverer(c).Recover(t.Context(), partition, from, false); err != nil {
-		t.Fatal(err)
-	}
+	done, err = recoverer(c).Recover(t.Context(), partition, from, false)
+	testkit.OK(t, err)
 	look.DryRun = false
 	text := func(r Recovery) string {
 		b, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return string(b)
 	}
 	if text(look) != text(done) {
@@ -85,17 +82,13 @@ func said(t *testing.T, c *cluster) (values map[string][]string, ids map[string]
 		}
 		ids[string(id)] = string(r.Value)
 		var d kafka.Decision
-		if err := json.Unmarshal(r.Value, &d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(r.Value, &d))
 		if d.ID() != string(id) {
 			t.Errorf("ce_id %s is on %+v", id, d)
 		}
 		d.TopicID, d.Offset = "", 0
 		value, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		values[string(r.Key)] = append(values[string(r.Key)], string(value))
 	}
 	return values, ids
@@ -272,18 +265,14 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 			lessons := uint64(0)
 			for n := range int32(3) {
 				names, err := p.store.of(n).Accounts()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				for _, name := range names {
 					if n != 1 {
 						before[name] = digestOf(t, p.store, name)
 						continue
 					}
 					for _, err := range p.store.of(n).Lessons(name, 0) {
-						if err != nil {
-							t.Fatal(err)
-						}
+						testkit.OK(t, err)
 						lessons++
 					}
 				}
@@ -307,9 +296,7 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 				}
 			}
 			names, err := p.store.of(1).Accounts()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if (len(names) == 0) != (from == FromNothing) {
 				t.Errorf("from %s: partition 1 has %d accounts", from, len(names))
 			}
@@ -402,9 +389,7 @@ func TestRecoverRefusesWhatItShould(t *testing.T) {
 	}
 	// Every chunk is spoilt, so there is no snapshot left to recover from.
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	if err := v.scan(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.scan(t.Context(), time.Now()))
 	for id := range v.all() {
 		c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte("nonsense")})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // options are those of a process with which its engine could be renewed.
@@ -25,9 +26,7 @@ func (p *process) options(tunes ...tune) Options {
 // renew has a process go on with other options.
 func (p *process) renew(tunes ...tune) {
 	p.t.Helper()
-	if err := p.engine.Renew(p.t.Context(), p.options(tunes...)); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, p.engine.Renew(p.t.Context(), p.options(tunes...)))
 }
 
 // TestRenewalsLoseAndDoubleNothing: while mail flows two processes are given other bounds

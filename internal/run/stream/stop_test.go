@@ -124,9 +124,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 func onlyFiles(t *testing.T, p *process) {
 	t.Helper()
 	entries, err := os.ReadDir(FilesOf(p.path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, e := range entries {
 		if info, err := e.Info(); err != nil || info.Mode() != 0o600 || filepath.Ext(e.Name()) != fileSuffix {
 			t.Errorf("there is %v, %v", e, err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
@@ -31,13 +32,9 @@ func snapshots(t *testing.T, c *cluster) map[int32]int64 {
 	out := map[int32]int64{}
 	for p := range c.marks(testTopics.Snapshots) {
 		v := newVault(&broker{c: c}, testTopics.Snapshots, int32(p))
-		if err := v.scan(t.Context(), epoch); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, v.scan(t.Context(), epoch))
 		m, err := v.newest(t.Context(), kafka.TopicID{}, kafka.Watermark{End: 1 << 40})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if m != nil {
 			out[int32(p)] = m.Whole()
 		}
@@ -125,9 +122,7 @@ func sound(t *testing.T, files testFiles) {
 	t.Helper()
 	for _, s := range files.All() {
 		report, err := s.Verify(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, problem := range report.Problems {
 			t.Error(problem)
 		}
@@ -272,9 +267,7 @@ func TestSnapshotsThatKnowWhatWasForgottenAreTakenBackLater(t *testing.T) {
 			p.start(o...)
 		},
 		"other settings": func(p *process, o ...tune) {
-			if err := p.engine.Renew(p.t.Context(), p.engine.o); err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.OK(p.t, p.engine.Renew(p.t.Context(), p.engine.o))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -337,13 +330,9 @@ func TestAManifestMayBeAskedForBySeveralAtOnce(t *testing.T) {
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
 	m := snapshot.Manifest{Partition: store.Partition{Topic: testTopics.Input, Number: 0}, LogPosition: store.LogPosition{Next: 7, Partitions: 1}}
 	data, err := m.Encode(nil) // it has no chunks
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: manifestKey(manifestIDOf(m.LogPosition)), Value: data})
-	if err := v.scan(t.Context(), epoch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.scan(t.Context(), epoch))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -423,9 +412,7 @@ func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
 	var p pending
 	p.set(nil, []string{"ann"})
 	release, err := p.claim(t.Context(), "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.claim(impatient, "ann"); !errors.Is(err, context.Canceled) {

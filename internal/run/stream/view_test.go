@@ -23,15 +23,11 @@ import (
 func looked(t *testing.T, e *Engine) map[string]string {
 	t.Helper()
 	names, err := e.Accounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	out := map[string]string{}
 	for _, name := range names {
 		_, f, err := e.View(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		_, out[name] = store.Digest(f.State())
 	}
 	return out
@@ -115,9 +111,7 @@ func TestRulesOfTheTopicDecide(t *testing.T) {
 	var got []string
 	for _, r := range c.all(testTopics.Decisions) {
 		var d kafka.Decision
-		if err := json.Unmarshal(r.Value, &d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(r.Value, &d))
 		got = append(got, fmt.Sprintf("%s %s %v", d.Decision, d.Reason, d.Mark))
 	}
 	if len(got) != 4 || got[0] != "important rule true" || got[1] != got[0] || got[2] != "ordinary rule false" || got[3] == got[0] || got[3] == got[2] {
@@ -137,9 +131,7 @@ func pin(t *testing.T, p *process, out *cluster) {
 	all := map[string][2]string{}
 	for n := range digests(t, p.store) {
 		st, err := p.store.Load(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		model, state := store.Digest(st)
 		all[n] = [2]string{model, state}
 	}
@@ -153,9 +145,7 @@ func pin(t *testing.T, p *process, out *cluster) {
 func TestTopicsAreThereBeforeTheGroupIsJoined(t *testing.T) {
 	for _, create := range []bool{true, false} {
 		fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		t.Cleanup(fake.Close)
 		c := kafka.New(kafka.Options{Brokers: fake.ListenAddrs(), Topics: testTopics, MetadataAge: time.Minute, MaxWait: 50 * time.Millisecond})
 		t.Cleanup(func() { _ = c.Close() })

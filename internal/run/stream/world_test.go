@@ -21,6 +21,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -69,9 +70,7 @@ func (f testFiles) positions(t *testing.T) map[int32]store.LogPosition {
 		if errors.Is(err, store.ErrClosed) {
 			continue // it is just being replaced
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		out[info.Partition.Number] = info.LogPosition
 	}
 	return out
@@ -118,9 +117,8 @@ func (p *process) start(tunes ...tune) {
 	for _, f := range tunes {
 		f(&o)
 	}
-	if p.engine, err = New(o); err != nil {
-		p.t.Fatal(err)
-	}
+	p.engine, err = New(o)
+	testkit.OK(p.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	p.cancel, p.done = cancel, done
@@ -183,15 +181,11 @@ func digests(t *testing.T, s interface {
 ) map[string]string {
 	t.Helper()
 	names, err := s.Accounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	out := map[string]string{}
 	for _, n := range names {
 		st, err := s.Load(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		_, out[n] = store.Digest(st)
 	}
 	return out
@@ -212,9 +206,7 @@ func newest(t *testing.T, all ...*process) map[string]string {
 	out := map[string]string{}
 	for number, p := range best {
 		names, err := p.store.of(number).Accounts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, n := range names {
 			out[n] = digestOf(t, p.store, n)
 		}
@@ -225,9 +217,7 @@ func newest(t *testing.T, all ...*process) map[string]string {
 func digestOf(t *testing.T, s testFiles, account string) string {
 	t.Helper()
 	st, err := s.Load(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, d := store.Digest(st)
 	return d
 }
@@ -428,9 +418,7 @@ func identity(r kafka.Record) string {
 // commit commits what an account's writer has gathered.
 func commit(t *testing.T, s *boltfile.Store, name string, w *writer.Writer) {
 	t.Helper()
-	if err := s.Commit(name, w.Filter().State(), w.Batch()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Commit(name, w.Filter().State(), w.Batch()))
 	w.Committed()
 }
 
@@ -439,9 +427,7 @@ func commit(t *testing.T, s *boltfile.Store, name string, w *writer.Writer) {
 func plain(t *testing.T, c *cluster) map[string]string {
 	t.Helper()
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "plain.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -476,9 +462,8 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			if rewrites(event) {
 				continue
 			}
-			if w, err = writer.Open(s, name); err != nil {
-				t.Fatal(err)
-			}
+			w, err = writer.Open(s, name)
+			testkit.OK(t, err)
 			accounts[key] = w
 			apply(&filter.Configured{At: at, Options: o.account(key)})
 			apply(&filter.Primed{At: at, Weights: testPrior()})
@@ -486,9 +471,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 		switch event := event.(type) {
 		case kafka.Message:
 			reader, err := featurize.New(o.account(key).Featurize)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			m := reader.Read(event.Raw)
 			apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		case kafka.Feedback:

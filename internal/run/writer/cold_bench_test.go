@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // BenchmarkCold measures what comes before the decision of a message whose account is not in
@@ -18,9 +19,7 @@ func BenchmarkCold(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := range b.N {
-				if err := open(s.names[i%len(s.names)]); err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, open(s.names[i%len(s.names)]))
 			}
 		})
 	}

@@ -38,34 +38,23 @@ func (c *counting) Vector(k store.MessageKey, into model.Vector) (model.Vector, 
 func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	w, err := writer.Open(s, account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	live(t, s, w, 300)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = boltfile.Open(path, boltfile.Options{NoSync: true}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Close())
+	s, err = boltfile.Open(path, boltfile.Options{NoSync: true})
+	testkit.OK(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	st, err := s.Load(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	v := &counting{Vectors: writer.NewVectors(s, account)}
 	f, err := filter.New(st, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if vectors, names := s.Reads(); v.vectors+v.features > 0 || vectors+names > 0 {
 		t.Errorf("loading reads %d vectors and %d names", vectors, names)
 	}
@@ -74,9 +63,7 @@ func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 		t.Fatalf("the account does not replay: %+v, %d lessons", o.Dual, st.Window.Len())
 	}
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	before := st.Account.Replayed
 	for n := range 20 {
 		m := reader.Read([]byte("From: s1@example.org\r\nSubject: one more\r\n\r\nword1 word2 word3\r\n" + string(rune('a'+n)) + "\r\n"))
@@ -102,13 +89,9 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 	var digests []string
 	for _, most := range []int{0, 1} {
 		s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true, NamesCap: most})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		w, err := writer.Open(s, account)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		live(t, s, w, 600)
 		k := store.MessageKey([]byte(w.Filter().State().Messages.Keys()[0]))
 		ex, err := w.Filter().Explainer.Explain(k, nil)
@@ -124,9 +107,7 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 			}
 		}
 		x, err := w.Features(k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for f := range x.All() {
 			sum += byIndex[f.Index]
 		}
@@ -144,9 +125,7 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 		if report, err := s.Verify(context.Background()); err != nil || !report.OK() {
 			t.Errorf("verify: %v %v", err, report.Problems)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 	}
 	if digests[0] != digests[1] {
 		t.Errorf("with names the state is %s, without %s", digests[0], digests[1])

@@ -52,9 +52,7 @@ func BenchmarkGrowth(b *testing.B) {
 	})
 	o.Featurize.Owner = []string{owner}
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	for b.Loop() {
 		g := newGrowth(b, accounts, o, boltfile.Options{NoSync: true})
 		var before int64
@@ -72,9 +70,7 @@ func BenchmarkGrowth(b *testing.B) {
 				}
 			}
 		}
-		if err := g.store.Close(); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, g.store.Close())
 	}
 }
 
@@ -96,9 +92,7 @@ func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Optio
 		g.names = append(g.names, fmt.Sprintf("kafka:%d@example.org", n))
 	}
 	g.open(b)
-	if err := g.store.BeginPartition(g.of, store.LogPosition{Partitions: 1}); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, g.store.BeginPartition(g.of, store.LogPosition{Partitions: 1}))
 	for _, w := range g.writers {
 		if _, err := w.Apply(&filter.Configured{Options: o}); err != nil {
 			b.Fatal(err)
@@ -111,15 +105,11 @@ func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Optio
 func (g *growth) open(b *testing.B) {
 	b.Helper()
 	s, err := boltfile.Open(g.path, g.options)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	g.store, g.writers = s, nil
 	for _, name := range g.names {
 		w, err := writer.Open(s, name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 		g.writers = append(g.writers, w)
 	}
 }
@@ -161,9 +151,7 @@ func (g *growth) commit(b *testing.B) {
 		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: w.Batch()})
 	}
 	g.next++
-	if err := g.store.CommitPartition(store.LogPosition{Next: g.next}, commits); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, g.store.CommitPartition(store.LogPosition{Next: g.next}, commits))
 	for _, w := range g.writers {
 		w.Committed()
 	}
@@ -181,9 +169,7 @@ func (g *growth) print(b *testing.B, day int) int64 {
 		b.Fatal(err)
 	}
 	// The file itself is looked at, as it is on the disk: a copy would have no free pages.
-	if err := g.store.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, g.store.Close())
 	file, sizes := g.file(b)
 	g.open(b)
 	line := fmt.Sprintf("day %d, KB for each account: file %d, snapshot %d; pages %d:", day, file/accounts>>10, dumped/len(g.names)>>10, sizes["all"]/len(g.names)>>10)
@@ -201,9 +187,7 @@ func (g *growth) print(b *testing.B, day int) int64 {
 func (g *growth) file(b *testing.B) (bytes int64, sizes map[string]int) {
 	b.Helper()
 	db, err := bolt.Open(g.path, 0o600, &bolt.Options{ReadOnly: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	defer db.Close()
 	sizes = map[string]int{}
 	err = db.View(func(tx *bolt.Tx) error {
@@ -222,8 +206,6 @@ func (g *growth) file(b *testing.B) (bytes int64, sizes map[string]int) {
 		}
 		return nil
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	return bytes, sizes
 }

@@ -21,9 +21,7 @@ import (
 func pagesOf(t *testing.T, path string, name string) (bytes int) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer db.Close()
 	err = db.View(func(tx *bolt.Tx) error {
 		a := tx.Bucket([]byte("accounts")).Bucket([]byte(name))
@@ -33,9 +31,7 @@ func pagesOf(t *testing.T, path string, name string) (bytes int) {
 			return nil
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return bytes
 }
 
@@ -50,28 +46,20 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 	o := streamOptions()
 	o.Featurize.Owner = []string{mail.Owner}
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	path := t.TempDir() + "/s.db"
 	open := func() *boltfile.Store {
 		s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return s
 	}
 	s := open()
 	p := store.Partition{Topic: "in"}
-	if err := s.BeginPartition(p, store.LogPosition{Partitions: 1}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.BeginPartition(p, store.LogPosition{Partitions: 1}))
 	var levelled, most int
 	for day := range days {
 		w, err := writer.Open(s, account)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if day == 0 {
 			apply(t, w, &filter.Configured{Options: o})
 		}
@@ -87,18 +75,14 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 				meta = meta.ByOwner()
 			}
 			apply(t, w, &filter.Arrived{At: at, Meta: meta, Message: message})
-			if err := s.CommitPartition(store.LogPosition{Next: int64(perDay*day + n + 1)}, []store.AccountCommit{{Account: account, State: w.Filter().State(), Batch: w.Batch()}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, s.CommitPartition(store.LogPosition{Next: int64(perDay*day + n + 1)}, []store.AccountCommit{{Account: account, State: w.Filter().State(), Batch: w.Batch()}}))
 			w.Committed()
 		}
 		if day%20 != 19 {
 			continue
 		}
 		checkBase(t, s, w.Filter(), day)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 		bytes := pagesOf(t, path, account)
 		t.Logf("after %d days: %d bytes", day+1, bytes)
 		if day < level {
@@ -110,9 +94,7 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 	if report, err := s.Verify(t.Context()); err != nil || !report.OK() {
 		t.Errorf("verify: %v %v", err, report.Problems)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Close())
 	if most > levelled*6/5 || most > 1_800_000 {
 		t.Errorf("after %d days the account took %d bytes at most, later %d; it must stop growing below 1.8 MB", level, levelled, most)
 	}
@@ -123,14 +105,10 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 func checkBase(t *testing.T, s *boltfile.Store, f *filter.Filter, day int) {
 	t.Helper()
 	base, next, err := s.Base(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	clock := base.Account.Clock
 	replayed, _, err := past.Replay(base, s.Journal(account, next), writer.NewReplayVectors(s, account))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	model, state := store.Digest(f.State())
 	if m, d := store.Digest(replayed.State()); m != model || d != state {
 		t.Errorf("after %d days a replay from the base gives another state", day+1)

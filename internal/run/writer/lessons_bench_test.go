@@ -9,6 +9,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -37,9 +38,7 @@ func durableLessons(b *testing.B, accounts, each int) {
 	})
 	o.Featurize.Owner = []string{owner}
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	g := newGrowth(b, accounts, o, boltfile.Options{})
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n, raw := range all {
@@ -61,9 +60,7 @@ func durableLessons(b *testing.B, accounts, each int) {
 			}
 			for _, w := range g.writers {
 				r, err := w.Apply(e)
-				if err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, err)
 				if len(r.Lessons) == 0 {
 					b.Fatalf("lesson %d was not learnt: %+v", lessons, r)
 				}
@@ -73,7 +70,5 @@ func durableLessons(b *testing.B, accounts, each int) {
 		g.commit(b)
 	}
 	b.ReportMetric(float64(lessons*accounts)/b.Elapsed().Seconds(), "lessons/s")
-	if err := g.store.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, g.store.Close())
 }

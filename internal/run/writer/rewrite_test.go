@@ -28,15 +28,11 @@ import (
 func live(t testing.TB, s *boltfile.Store, w *writer.Writer, n int) {
 	t.Helper()
 	reader, err := featurize.New(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	o := filter.DefaultOptions()
 	o.Settle = 0
 	commit := func() {
-		if err := s.Commit(account, w.Filter().State(), w.Batch()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Commit(account, w.Filter().State(), w.Batch()))
 		w.Committed()
 	}
 	do := func(e filter.Event) {
@@ -90,20 +86,14 @@ func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
 				}
 				model, state := store.Digest(w.Filter().State())
 				again, err := writer.Open(s, account)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				if m, d := store.Digest(again.Filter().State()); m != model || d != state {
 					t.Errorf("after a restart it is another state")
 				}
 				base, next, err := s.Base(account)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				replayed, _, err := past.Replay(base, s.Journal(account, next), writer.NewReplayVectors(s, account))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				if m, d := store.Digest(replayed.State()); m != model || d != state {
 					t.Errorf("a replay gives another state")
 				}
@@ -175,17 +165,11 @@ func BenchmarkTakingBack(b *testing.B) {
 	const lessons = 50_000
 	path := filepath.Join(b.TempDir(), "s.db")
 	s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	w, err := writer.Open(s, account)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	live(b, s, w, lessons)
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, s.Close())
 	for name, e := range map[string]past.RewriteRequest{
 		"the newer half": &past.UnlearnRequested{Since: middle(lessons)},
 		"one in ten":     &past.ForgetRequested{Sender: filter.SenderOf("s7@example.org")},
@@ -196,13 +180,9 @@ func BenchmarkTakingBack(b *testing.B) {
 				b.StopTimer()
 				copied := copyOf(b, path)
 				s, err := boltfile.Open(copied, boltfile.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, err)
 				w, err := writer.Open(s, account)
-				if err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, err)
 				b.StartTimer()
 				r, _, err := w.Rewrite(b.Context(), e, rewritten(s))
 				if err == nil {
@@ -214,9 +194,7 @@ func BenchmarkTakingBack(b *testing.B) {
 				}
 				b.ReportMetric(float64(r.Lessons), "lessons")
 				b.ReportMetric(float64(len(r.Rewrite.Lessons)), "left")
-				if err := s.Close(); err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, s.Close())
 				b.StartTimer()
 			}
 		})
@@ -226,12 +204,8 @@ func BenchmarkTakingBack(b *testing.B) {
 func copyOf(b *testing.B, path string) string {
 	b.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	copied := filepath.Join(b.TempDir(), "copy.db")
-	if err := os.WriteFile(copied, data, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, os.WriteFile(copied, data, 0o600))
 	return copied
 }

@@ -68,9 +68,7 @@ func newScale(b *testing.B, accounts int) *scale {
 	})
 	s.options.Featurize.Owner = []string{owner}
 	reader, err := featurize.New(s.options.Featurize)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	s.reader, s.growth = reader, newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	s.table = fmt.Sprintf("\n| of %d accounts | |\n|---|---|\n", accounts)
 	return s
@@ -101,9 +99,7 @@ func (s *scale) play(b *testing.B, days int) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -112,9 +108,7 @@ func (s *scale) load(b *testing.B) {
 	b.Helper()
 	for i, name := range s.names {
 		w, err := writer.Open(s.store, name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 		s.writers[i] = w
 	}
 }
@@ -175,9 +169,7 @@ func (s *scale) dump(b *testing.B, before *snapshot.Manifest) (bytes int, took t
 		bytes += len(data)
 		return nil
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	s.manifest = m
 	return bytes, processorTime(b) - began
 }
@@ -214,13 +206,9 @@ func (s *scale) takeOver(b *testing.B) {
 	b.Helper()
 	s.dump(b, nil)
 	there, err := boltfile.Open(filepath.Join(b.TempDir(), "there.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	before := processorTime(b)
-	if err := snapshot.Begin(b.Context(), there, &s.manifest); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, snapshot.Begin(b.Context(), there, &s.manifest))
 	read := 0
 	get := func(id snapshot.ChunkID) ([]byte, error) {
 		read += len(s.chunks[id])
@@ -231,25 +219,19 @@ func (s *scale) takeOver(b *testing.B) {
 		if err == nil {
 			_, err = writer.Open(there, name)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 	}
 	took := processorTime(b) - before
 	n := len(s.names)
 	s.row("processor time of a take-over, for each account, until it can decide", "%.1f ms", took.Seconds()*1000/float64(n))
 	s.row("bytes read for that from the snapshots topic", "%d KB", read/n>>10)
-	if err := there.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, there.Close())
 }
 
 // opening measures a restart, with the file in the page cache.
 func (s *scale) opening(b *testing.B) {
 	b.Helper()
-	if err := s.store.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, s.store.Close())
 	took, size := openFile(b, s.path)
 	s.row("opening the store, for each GB", "%.2f s", took.Seconds()*1e9/float64(size))
 }
@@ -263,13 +245,9 @@ func openFile(b *testing.B, path string) (time.Duration, int64) {
 	if err == nil {
 		err = is.Close()
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	return took, info.Size()
 }
 
@@ -285,25 +263,20 @@ func (s *scale) small(b *testing.B, accounts int) {
 	all := g.names
 	g.writers, g.names = nil, nil
 	s.row("memory of an account that is not, its store being open", "%d bytes", max(heap()-before, 0)/int64(names))
-	if err := g.store.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, g.store.Close())
 	took, size := openFile(b, g.path)
 	s.row("store, for each account with one message", "%d KB", size/int64(names)>>10)
 	s.row("opening the store, for each such account", "%.0f µs", took.Seconds()*1e6/float64(names))
 	var err error
-	if g.store, err = boltfile.Open(g.path, boltfile.Options{NoSync: true}); err != nil {
-		b.Fatal(err)
-	}
+	g.store, err = boltfile.Open(g.path, boltfile.Options{NoSync: true})
+	testkit.OK(b, err)
 	var cold, hot time.Duration
 	for group := range slices.Chunk(all, 500) {
 		began := processorTime(b)
 		g.names, g.writers = group, nil
 		for _, name := range group {
 			w, err := writer.Open(g.store, name)
-			if err != nil {
-				b.Fatal(err)
-			}
+			testkit.OK(b, err)
 			g.writers = append(g.writers, w)
 		}
 		g.arrive(b, at.Add(time.Hour), s.reader, s.all[:2], 0)
@@ -313,7 +286,5 @@ func (s *scale) small(b *testing.B, accounts int) {
 	}
 	s.row("processor time of its second message, account not in memory", "%.2f ms", cold.Seconds()*1000/float64(names))
 	s.row("processor time of its third message, account in memory", "%.2f ms", hot.Seconds()*1000/float64(names))
-	if err := g.store.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, g.store.Close())
 }

@@ -63,9 +63,7 @@ type stepsLife struct {
 func newStepsLife(t *testing.T, seed uint64, o filter.Options) *stepsLife {
 	t.Helper()
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := &stepsLife{t: t, r: rand.New(rand.NewPCG(seed, 38)), path: filepath.Join(t.TempDir(), "s.db"), reader: reader, at: middle(0)}
 	l.open()
 	l.apply(&filter.Configured{Options: o})
@@ -79,16 +77,12 @@ func (l *stepsLife) open() {
 		l.store = s
 		l.w, err = writer.Open(s, account)
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, err)
 }
 
 func (l *stepsLife) close() {
 	l.t.Helper()
-	if err := l.store.Close(); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, l.store.Close())
 }
 
 func (l *stepsLife) apply(e filter.Event) { l.t.Helper(); apply(l.t, l.w, e) }
@@ -191,9 +185,7 @@ func (l *stepsLife) rewrite() {
 
 func (l *stepsLife) commit() {
 	l.t.Helper()
-	if err := l.store.Commit(account, l.w.Filter().State(), l.w.Batch()); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, l.store.Commit(account, l.w.Filter().State(), l.w.Batch()))
 	l.w.Committed()
 }
 
@@ -202,9 +194,7 @@ func (l *stepsLife) look() {
 	l.t.Helper()
 	live := l.w.Filter().State()
 	loaded, err := l.store.Load(account)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, err)
 	same := func(a, b model.Feature) bool {
 		return a.Index == b.Index && math.Float64bits(a.Value) == math.Float64bits(b.Value)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -19,18 +20,14 @@ import (
 func TestAStarThatIsTakenOffGoesFromAnAccountWithALongPast(t *testing.T) {
 	s, w := open(t)
 	reader, err := featurize.New(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	at := middle(0)
 	do := func(e filter.Event) {
 		t.Helper()
 		if r := apply(t, w, e); !r.Changed {
 			t.Fatalf("%T changed nothing", e)
 		}
-		if err := s.Commit(account, w.Filter().State(), w.Batch()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Commit(account, w.Filter().State(), w.Batch()))
 		w.Committed()
 	}
 	place := func(i int) filter.Place { return filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(i + 1)} }
@@ -65,9 +62,7 @@ func TestAStarThatIsTakenOffGoesFromAnAccountWithALongPast(t *testing.T) {
 		t.Errorf("the message has the label %v and %d lessons", m.Label, m.Lessons)
 	}
 	for l, err := range s.Lessons(account, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if l.Message == starred {
 			t.Error("its lesson is kept")
 		}

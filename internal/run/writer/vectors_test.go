@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -16,14 +17,10 @@ import (
 // again, and doesn't stop.
 func TestAVectorThatCantBeReadIsDamage(t *testing.T) {
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	k := store.MessageKey{1, 2, 3}
 	err = s.Commit(account, store.NewState(), store.Batch{Features: []store.FeatureRecord{{Key: k, Data: []byte("no vector"), Names: []byte("no names")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	v := writer.NewVectors(s, account)
 	if _, err := v.Vector(store.MessageKey{9}, nil); errors.Is(err, store.ErrDamaged) || !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Vector of another: %v, want ErrNotFound", err)

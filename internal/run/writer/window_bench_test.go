@@ -53,18 +53,14 @@ func eachMail(b *testing.B, fn func(raw []byte, at time.Time) bool) (owner strin
 		}
 	}
 	all, err := archive.Open([]string{path}, archive.Options{Order: archive.ByDate})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	defer all.Close()
 	for {
 		m, err := all.Next()
 		if errors.Is(err, io.EOF) {
 			return os.Getenv("HINGED_BENCH_OWNER")
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 		if !fn(bytes.Clone(m.Raw), m.Date()) {
 			return os.Getenv("HINGED_BENCH_OWNER")
 		}
@@ -90,37 +86,27 @@ func BenchmarkWindow(b *testing.B) {
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{owner}
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	for _, window := range []int{0, o.Dual.Window} {
 		for _, together := range []int{1, 50} {
 			b.Run(fmt.Sprintf("window=%d/together=%d", window, together), func(b *testing.B) {
 				for b.Loop() {
 					path := filepath.Join(b.TempDir(), "s.db")
 					s, err := boltfile.Open(path, boltfile.Options{NoSync: os.Getenv("HINGED_BENCH_NOSYNC") != ""})
-					if err != nil {
-						b.Fatal(err)
-					}
+					testkit.OK(b, err)
 					w, err := writer.Open(s, account)
-					if err != nil {
-						b.Fatal(err)
-					}
+					testkit.OK(b, err)
 					o := o
 					o.Dual.Window = window
 					apply := func(e filter.Event) filter.Result {
 						r, err := w.Apply(e)
-						if err != nil {
-							b.Fatal(err)
-						}
+						testkit.OK(b, err)
 						return r
 					}
 					commit := func() time.Duration {
 						batch := w.Batch()
 						from := time.Now()
-						if err := s.Commit(account, w.Filter().State(), batch); err != nil {
-							b.Fatal(err)
-						}
+						testkit.OK(b, s.Commit(account, w.Filter().State(), batch))
 						w.Committed()
 						return time.Since(from)
 					}
@@ -161,14 +147,10 @@ func BenchmarkWindow(b *testing.B) {
 					for _, k := range lessons {
 						row, _ := w.Filter().State().Window.Get(k)
 						data, err := s.Features(account, row.Message)
-						if err != nil {
-							b.Fatal(err)
-						}
+						testkit.OK(b, err)
 						inMemory += float64(len(data)) / float64(len(lessons))
 					}
-					if err := s.Close(); err != nil {
-						b.Fatal(err)
-					}
+					testkit.OK(b, s.Close())
 					for what, took := range map[string][]time.Duration{"decision": deciding, "commit": committing} {
 						slices.Sort(took)
 						sum := time.Duration(0)
@@ -191,9 +173,7 @@ func BenchmarkWindow(b *testing.B) {
 func reportFile(b *testing.B, path string) {
 	b.Helper()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	defer db.Close()
 	err = db.View(func(tx *bolt.Tx) error {
 		a := tx.Bucket([]byte("accounts")).Bucket([]byte(account))
@@ -215,7 +195,5 @@ func reportFile(b *testing.B, path string) {
 		}
 		return nil
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 }

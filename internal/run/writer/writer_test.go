@@ -10,6 +10,7 @@ import (
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -20,36 +21,28 @@ const account = "me"
 func open(t *testing.T) (*boltfile.Store, *writer.Writer) {
 	t.Helper()
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	w, err := writer.Open(s, account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return s, w
 }
 
 func apply(t *testing.T, w *writer.Writer, e filter.Event) filter.Result {
 	t.Helper()
 	r, err := w.Apply(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return r
 }
 
 func arrive(t *testing.T, w *writer.Writer, raw string) store.MessageKey {
 	t.Helper()
 	reader, err := featurize.New(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	m := reader.Read([]byte(raw))
 	r := apply(t, w, &filter.Arrived{At: 1, Meta: filter.NewMeta(m), Message: m})
 	return r.Decision.Message
@@ -75,26 +68,20 @@ func TestWhatIsGatheredIsCommittedAndFoundAgain(t *testing.T) {
 			t.Fatalf("got %d journal entries, %d features, %d lessons; want 4, 2, 1", len(b.Journal), len(b.Features), len(b.Lessons))
 		}
 	}
-	if err := s.Commit(account, w.Filter().State(), w.Batch()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Commit(account, w.Filter().State(), w.Batch()))
 	w.Committed()
 	if w.Dirty() || len(w.Lessons()) != 0 {
 		t.Error("after the commit something is left")
 	}
 	again, err := writer.Open(s, account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, want := store.Digest(w.Filter().State())
 	if _, got := store.Digest(again.Filter().State()); got != want {
 		t.Errorf("loaded again it has digest %s, want %s", got, want)
 	}
 	for _, k := range []store.MessageKey{first, second} {
 		x, err := again.Features(k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if y, err := w.Features(k); err != nil || x.Len() != y.Len() || x.Len() == 0 {
 			t.Errorf("got %d features, then %d; error %v", x.Len(), y.Len(), err)
 		}

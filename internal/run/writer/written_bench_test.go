@@ -14,6 +14,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -43,22 +44,14 @@ func play(b *testing.B, stream bool, o filter.Options) {
 		return len(all) < mostMessages
 	})}
 	reader, err := featurize.New(o.Featurize)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	s, err := boltfile.Open(filepath.Join(b.TempDir(), "s.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	if stream {
-		if err := s.BeginPartition(store.Partition{Topic: "in"}, store.LogPosition{Partitions: 1}); err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, s.BeginPartition(store.Partition{Topic: "in"}, store.LogPosition{Partitions: 1}))
 	}
 	w, err := writer.Open(s, account)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	apply := func(e filter.Event) {
 		if _, err := w.Apply(e); err != nil {
 			b.Fatal(err)
@@ -89,26 +82,20 @@ func play(b *testing.B, stream bool, o filter.Options) {
 		apply(e)
 		st := w.Filter().State()
 		record, err := st.Changes(nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 		redo += len(record)
 		if stream {
 			err = s.CommitPartition(store.LogPosition{Next: int64(n + 1)}, []store.AccountCommit{{Account: account, State: st, Batch: w.Batch()}})
 		} else {
 			err = s.Commit(account, st, w.Batch())
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 		w.Committed()
 	}
 	messages := float64(len(all) - first)
 	b.ReportMetric(float64(redo)/messages, "redoB/message")
 	b.ReportMetric(float64(writtenBytes(b)-written)/messages, "writtenB/message")
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, s.Close())
 }
 
 // writtenBytes is how many bytes the process has written so far.
