@@ -179,19 +179,3 @@ func TestAtMostTheShareAskedForIsMissed(t *testing.T) {
 		}
 	}
 }
-
-// TestAFewLuckyMarksKeepNoPromise: three right ones of ten are within chance of 42 %, but
-// where 200 messages were important they are too few to tell.
-func TestAFewLuckyMarksKeepNoPromise(t *testing.T) {
-	var scores []point
-	for i := range 1000 {
-		p := point{Score: float64(i) / 1000, Label: model.Ordinary}
-		if i%5 == 0 || i == 996 {
-			p.Label = model.Important
-		}
-		scores = append(scores, p)
-	}
-	if got := calibrate(scores, nil).under(scores, -1, 0.42); got.Kept {
-		t.Errorf("a promise of .42 is said to be kept with a precision of %.2f", got.Precision)
-	}
-}

@@ -43,16 +43,6 @@ func TestFeedbackByFlags(t *testing.T) {
 	}
 }
 
-func TestAChangeUndoneWithinTheSettleWindowTeachesNothing(t *testing.T) {
-	w := newWorld(t, testOptions())
-	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
-	w.flag(l, `\Flagged`)
-	w.wait(30 * time.Second)
-	w.flag(l)
-	w.wait(time.Hour)
-	w.wantLessons("a star set and cleared")
-}
-
 // Muting ranks with junk, though it was numbered last: a star, a mark and the owner's
 // word outrank it, and it outranks an answer.
 func TestMutingIsAsStrongAsJunk(t *testing.T) {
@@ -85,13 +75,6 @@ func TestMutingIsAsStrongAsJunk(t *testing.T) {
 			t.Errorf("%s, then %s: the label is from %s, want %s", c.first, c.then, got, c.source)
 		}
 	}
-	w := newWorld(t, testOptions())
-	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
-	w.flag(l, "$Muted")
-	w.wait(30 * time.Second)
-	w.flag(l)
-	w.wait(time.Hour)
-	w.wantLessons("muted and no longer")
 }
 
 func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {
@@ -107,14 +90,6 @@ func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {
 	if got := w.row(l).Source; got != store.SourceFlagged {
 		t.Fatalf("the label rests on %v, want the strongest source, flagged", got)
 	}
-}
-
-func TestAnswersInSentAreLabels(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.deliver("INBOX", mail("q@x", "a@example.com", owner, "a question"))
-	w.deliver("Sent", mail("own@x", owner, "a@example.com", "re: a question", "In-Reply-To: <q@x>"))
-	w.wait(time.Minute)
-	w.wantLessons("a reply in Sent", "important by answered")
 }
 
 func TestMovesAreLabels(t *testing.T) {

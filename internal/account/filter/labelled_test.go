@@ -158,12 +158,7 @@ func (w *world) twin(seed uint64) {
 
 func TestReplayOfHandedMessagesAndPausesGivesTheSameState(t *testing.T) {
 	for seed := range uint64(4) {
-		calm, shaken := newWorld(t, testOptions()), newWorld(t, testOptions())
-		shaken.restart = true
-		calm.twin(seed)
-		shaken.twin(seed)
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		wantSameDigest(t, "replay", calm.f, calm.replayed())
+		threeWays(t, testOptions(), func(w *world) { w.twin(seed) })
 	}
 }
 

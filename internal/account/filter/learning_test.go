@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -138,28 +137,6 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 		t.Errorf("a lower budget: %d supports in the end, want %d", n, before-3)
 	}
 	wantSameDigest(t, "replayed", w.f, w.replayed())
-}
-
-func TestKernelOptionsThatCannotBe(t *testing.T) {
-	good := kernelOptions()["degree 2"]
-	for name, c := range map[string]struct {
-		spoil func(*filter.Options)
-		want  string
-	}{
-		"no budget":      {func(o *filter.Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
-		"great budget":   {func(o *filter.Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
-		"degree":         {func(o *filter.Options) { o.Kernel.Degree = 17 }, "degree is 17"},
-		"budget without": {func(o *filter.Options) { o.Kernel = filter.Kernel{Budget: 5} }, "degree is 0"},
-	} {
-		o := good
-		c.spoil(&o)
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q in it", name, err, c.want)
-		}
-	}
-	if err := good.Validate(); err != nil {
-		t.Error(err)
-	}
 }
 
 // provisionalOptions hear of silence after hours, whatever the owner does.

@@ -5,7 +5,6 @@ package filter
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -101,26 +100,6 @@ func budgetStream(t *testing.T, n int, share, positive float64, score func(i, n 
 		}
 	}
 	return marked
-}
-
-func TestTheNewestScoresAreTheLastInOrder(t *testing.T) {
-	st := store.NewState()
-	w := newWindow(st.Recent, func(*store.Scored) {})
-	rng := rand.New(rand.NewPCG(3, 3))
-	var all []point
-	for n := range uint64(2*windowSize + 7) {
-		s := store.Scored{Score: float32(math.Round(10 * rng.NormFloat64()))} // with equal ones
-		w.add(n, s)
-		all = append(all, pointOf(slotOf(n), &s))
-		if n%97 > 0 && n != budgetSize-1 && n != budgetSize {
-			continue
-		}
-		want := slices.Clone(all[max(0, len(all)-budgetSize):])
-		slices.SortFunc(want, comparePoints)
-		if !slices.Equal(w.newest(n+1), want) {
-			t.Fatalf("after %d scores the newest are not the last %d in order", n+1, budgetSize)
-		}
-	}
 }
 
 // labelledLine returns a filter whose window has labelled scores, some of them important.

@@ -22,13 +22,12 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
+func TestReplayAndRestartsGiveTheSameStateAsTheLiveRun(t *testing.T) {
 	for seed := range uint64(8) {
-		w := newWorld(t, testOptions())
-		w.teach()
-		w.storm(seed, 800)
-		f := w.replayed()
-		wantSameDigest(t, "replay", w.f, f)
+		w, _ := threeWays(t, testOptions(), func(w *world) {
+			w.teach()
+			w.storm(seed, 600)
+		})
 		if w.f.State().Account.Refused == 0 || w.f.State().Account.Marked == 0 {
 			t.Fatalf("seed %d: the storm marked %d and refused %d; both must happen for this test to mean anything",
 				seed, w.f.State().Account.Marked, w.f.State().Account.Refused)
@@ -36,35 +35,18 @@ func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
 	}
 }
 
-func TestARestartBeforeEveryEventChangesNothing(t *testing.T) {
-	for seed := range uint64(4) {
-		calm, shaken := newWorld(t, testOptions()), newWorld(t, testOptions())
-		shaken.restart = true
-		for _, w := range []*world{calm, shaken} {
-			w.teach()
-			w.storm(seed, 300)
-		}
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
-	}
-}
-
 func TestFeedbackByNameGivesTheSameStateLiveRestartedAndReplayed(t *testing.T) {
 	for seed := range uint64(4) {
 		o := testOptions()
 		o.Limits.Early = 100
-		calm, shaken := newWorld(t, o), newWorld(t, o)
-		shaken.restart = true
-		for _, w := range []*world{calm, shaken} {
+		calm, shaken := threeWays(t, o, func(w *world) {
 			w.tells, w.takes = true, true
 			w.teach()
 			w.storm(seed, 400)
-		}
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
+		})
 		if !reflect.DeepEqual(calm.expired, shaken.expired) {
 			t.Fatalf("seed %d: %d expired, restarted %d or others", seed, len(calm.expired), len(shaken.expired))
 		}
-		f := calm.replayed()
-		wantSameDigest(t, "replay", calm.f, f)
 		if a := calm.f.State().Account; len(calm.expired) == 0 || len(calm.expired) == int(a.EarlyNext) {
 			t.Fatalf("seed %d: of %d that waited %d expired; some must, and some must be given out, for this test to mean anything", seed, a.EarlyNext, len(calm.expired))
 		}

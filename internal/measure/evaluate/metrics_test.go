@@ -146,64 +146,6 @@ func TestMetricsOfPerfectUselessAndInvertedScores(t *testing.T) {
 	}
 }
 
-func TestMetricsDependOnTheOrderOfScoresOnly(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 200 {
-		examples := random(r, 1+r.IntN(80), 1+r.IntN(50))
-		stretched := make([]Judged, len(examples))
-		inverted := make([]Judged, len(examples))
-		for i, e := range examples {
-			stretched[i] = Judged{3*e.Score*math.Abs(e.Score) + 7, e.Label}
-			inverted[i] = Judged{-e.Score, e.Label}
-		}
-		for name, metric := range map[string]func([]Judged) float64{"average precision": AveragePrecision, "1-ROCA%": OneMinusROCAPercent, "best F1": BestF1} {
-			got, same := metric(examples), metric(stretched)
-			if got != same {
-				t.Fatalf("%s: got %v from stretched scores, want %v", name, same, got)
-			}
-			if top := map[string]float64{"1-ROCA%": 100}[name]; got < 0 || got > max(1, top) {
-				t.Fatalf("%s: got %v", name, got)
-			}
-		}
-		if one := OneMinusROCAPercent(examples); one != 0 && !near(one+OneMinusROCAPercent(inverted), 100) {
-			t.Fatalf("1-ROCA%% of inverted scores: got %v and %v, want a sum of 100", one, OneMinusROCAPercent(inverted))
-		}
-	}
-}
-
-func TestBestF1IsNeverBelowThatOfAnyThreshold(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
-		examples := random(r, 1+r.IntN(80), 50)
-		threshold := float64(r.IntN(50)-25) / 8
-		tp, fp, fn := 0, 0, 0
-		for _, e := range examples {
-			switch marked := e.Score > threshold; {
-			case marked && e.Label == model.Important:
-				tp++
-			case marked:
-				fp++
-			case e.Label == model.Important:
-				fn++
-			}
-		}
-		if f, best := F1(tp, fp, fn), BestF1(examples); f > best {
-			t.Fatalf("got %v above the best, %v", f, best)
-		}
-	}
-}
-
-func TestF1(t *testing.T) {
-	for _, tt := range []struct {
-		tp, fp, fn int
-		want       float64
-	}{{0, 0, 0, 0}, {0, 5, 5, 0}, {5, 0, 0, 1}, {1, 1, 1, 0.5}, {2, 1, 3, 0.5}} {
-		if got := F1(tt.tp, tt.fp, tt.fn); !near(got, tt.want) {
-			t.Errorf("F1(%d, %d, %d): got %v, want %v", tt.tp, tt.fp, tt.fn, got, tt.want)
-		}
-	}
-}
-
 func TestBaselinesAreJudgedOnTheSameStream(t *testing.T) {
 	const y, n = model.Important, model.Ordinary
 	var s Stream

@@ -139,25 +139,6 @@ func TestPlayLearns(t *testing.T) {
 	}
 }
 
-func TestEveryLearnerPlays(t *testing.T) {
-	mbox, _ := testkit.Answered(80, 5)
-	path := save(t, t.TempDir(), "m.mbox", mbox)
-	digests := map[string]string{}
-	for _, kind := range model.Kinds() {
-		o := testOptions()
-		o.Learner.Kind = kind
-		r, err := Play{Paths: []string{path}, Options: o}.Run(t.Context())
-		testkit.OK(t, err)
-		if r.Mistakes == 0 || r.Learner.Kind != string(kind) {
-			t.Errorf("%s: got %+v", kind, r)
-		}
-		if other, taken := digests[r.ModelDigest]; taken {
-			t.Errorf("%s and %s learnt the same", kind, other)
-		}
-		digests[r.ModelDigest] = string(kind)
-	}
-}
-
 // simple makes a small message.
 func simple(from, id, inReplyTo string) []byte {
 	header := fmt.Sprintf("From: <%s>\nTo: <%s>\nMessage-ID: <%s>\nSubject: about %s\n", from, owner, id, id)

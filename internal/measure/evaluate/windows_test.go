@@ -136,38 +136,6 @@ func TestSteadinessIsWhatItsDefinitionsSay(t *testing.T) {
 	}
 }
 
-func TestTheEdgesOfUnsteadyWindows(t *testing.T) {
-	for _, c := range []struct {
-		important, marked int
-		under, over       bool
-	}{
-		{5, 0, false, false}, // not more than 5 %
-		{6, 2, true, false},
-		{6, 3, false, false}, // half as often is not less than half
-		{0, 9, false, false}, // 9 points more
-		{0, 10, false, true},
-		{10, 20, false, false}, // twice is not more than twice
-		{10, 21, false, true},
-		{9, 19, false, true},
-		{60, 29, true, false},
-	} {
-		examples := make([]decided, 100)
-		for i := range examples {
-			examples[i].important = i < c.important
-			if i >= 100-c.marked {
-				examples[i].outcome = store.DecidedImportant
-			}
-		}
-		got := steadinessOf(examples)
-		if under, over := got.Under == 1, got.Over == 1; under != c.under || over != c.over {
-			t.Errorf("%d important, %d marked: too little %v, too much %v; want %v, %v", c.important, c.marked, under, over, c.under, c.over)
-		}
-	}
-	if got := steadinessOf(make([]decided, 99)); got != nil {
-		t.Errorf("99 examples fill no window, got %+v", *got)
-	}
-}
-
 func TestTheFirstDaysBeginWithTheOwnersFirstMessage(t *testing.T) {
 	var d firstDays
 	d.note(9, true, model.Ordinary) // before it

@@ -12,20 +12,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/hinged/hinged/docs"
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // apiWorld is the HTTP API of a daemon with the accounts ann and bob, of which ann has
@@ -38,40 +34,18 @@ type apiWorld struct {
 
 func startAPI(t *testing.T) *apiWorld {
 	t.Helper()
-	dir := t.TempDir()
 	ann, bob := newScript(), newScript()
-	from := func(s *script) func([]ingest.Known) (ingest.Source, error) {
-		return func([]ingest.Known) (ingest.Source, error) { return s, nil }
-	}
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Store: boltfile.Options{NoSync: true}, Version: "test",
-		Accounts: []AccountOptions{
-			{Name: "ann", Filter: testOptions(), NewSource: from(ann)},
-			{Name: "bob", Filter: testOptions(), NewSource: from(bob)},
-		},
-	})
-	testkit.OK(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, d.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	o := options(t.TempDir(), from("ann", testOptions(), ann), from("bob", testOptions(), bob))
+	o.Socket = ""
+	d, _ := launch(t, o, nil)
 	teach(ann)
 	ann.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	ann.events <- arrival(4, mail(4, "news@example.net", "newsletter again"))
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s, err := desk.GetAccount.Do(ctx, d, "ann", desk.None{})
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("waiting for four messages: %+v, %v", s, err)
-		}
-		if s.Messages == 4 {
-			break
-		}
-	}
+	await(t, "four messages", func() (any, bool) {
+		s, err := desk.GetAccount.Do(t.Context(), d, "ann", desk.None{})
+		testkit.OK(t, err)
+		return s, s.Messages == 4
+	})
 
 	server := httptest.NewServer(control.NewAPI(control.APIOptions{
 		Host: d,

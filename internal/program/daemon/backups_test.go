@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
@@ -26,18 +24,12 @@ func every(t *testing.T, d time.Duration) BackupOptions {
 }
 
 // untilBackup waits for the daemon's status of backups to satisfy ok.
-func untilBackup(t *testing.T, d *Daemon, what string, ok func(s desk.Status) bool) desk.Status {
+func untilBackup(t *testing.T, d *Daemon, what string, ok func(s desk.Status) bool) (s desk.Status) {
 	t.Helper()
-	var s desk.Status
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		var err error
-		s, err = do(t.Context(), d, desk.GetStatus, "", desk.None{})
-		testkit.OK(t, err)
-		if ok(s) {
-			return s
-		}
-	}
-	t.Fatalf("never saw %s: %+v, %q", what, s.Backups, s.Warnings)
+	await(t, what, func() (any, bool) {
+		s = must(t, d, desk.GetStatus, desk.None{})
+		return s, ok(s)
+	})
 	return s
 }
 
@@ -67,15 +59,10 @@ func TestTheDaemonMakesBackupsWhileItRuns(t *testing.T) {
 	full := o
 	full.Rotation.Dir = filepath.Join(dir, "store.db", "below a file")
 	d.UseBackups(full)
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // one may be under way
+	await(t, "them gone", func() (any, bool) { // one may be under way
 		err := os.RemoveAll(o.Rotation.Dir)
-		if err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+		return err, err == nil
+	})
 	s = untilBackup(t, d, "a failure", func(s desk.Status) bool { return len(s.Warnings) > 0 })
 	if !strings.HasPrefix(s.Warnings[0], "the last backup failed: ") || s.Backups.Problem == "" {
 		t.Errorf("after a failure: %+v, %q", s.Backups, s.Warnings)
@@ -135,9 +122,7 @@ func TestForgetReplacesTheBackups(t *testing.T) {
 	d.makeBackup(t.Context(), o)
 	forget := func(h answerer, n string, dry bool) desk.ForgottenMail {
 		t.Helper()
-		f, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Message: "<m" + n + "@x>", DryRun: dry})
-		testkit.OK(t, err)
-		return f
+		return must(t, h, desk.Forget, desk.ForgetRequest{Message: "<m" + n + "@x>", DryRun: dry})
 	}
 	files := func() []string {
 		t.Helper()
@@ -180,34 +165,20 @@ func TestForgetWithoutADaemonReplacesTheBackups(t *testing.T) {
 	dir := t.TempDir()
 	p := newPost(20, "me")
 	o := every(t, time.Hour)
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Store: boltfile.Options{NoSync: true},
-		Accounts: []AccountOptions{p.account("me", "1", testOptions())}, Backups: o,
-	})
-	testkit.OK(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
+	with := options(dir, p.account("me", "1", testOptions()))
+	with.Backups = o
+	d, stop := launch(t, with, nil)
 	p.arrive(20)
 	seen(t, d, 20)
 	d.makeBackup(t.Context(), o)
-	cancel()
-	testkit.OK(t, errors.Join(<-done, d.Close()))
-	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	stop()
+	h := stored(t, dir)
 	h.OwnBackups = o
-	s, err := do(t.Context(), h, desk.GetStatus, "", desk.None{})
-	if err != nil || s.Backups == nil || s.Backups.Kept != 1 || s.Backups.File == "" {
-		t.Fatalf("status: %+v, %v", s.Backups, err)
+	if s := must(t, h, desk.GetStatus, desk.None{}); s.Backups == nil || s.Backups.Kept != 1 || s.Backups.File == "" {
+		t.Fatalf("status: %+v", s.Backups)
 	}
-	f, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Message: "<m3@x>"})
-	if err != nil || f.Backups != 1 || len(f.Copies) != 0 {
-		t.Errorf("forget: %+v, %v", f, err)
+	if f := must(t, h, desk.Forget, desk.ForgetRequest{Message: "<m3@x>"}); f.Backups != 1 || len(f.Copies) != 0 {
+		t.Errorf("forget: %+v", f)
 	}
 }
 
@@ -219,7 +190,7 @@ func TestDamageMetWhileRunningEndsMarkingAndNamesTheNewestBackup(t *testing.T) {
 	newest := filepath.Join(o.Rotation.Dir, "hinged-20260102T000000Z.db")
 	testkit.OK(t, errors.Join(os.Mkdir(o.Rotation.Dir, 0o700), os.WriteFile(newest, nil, 0o600)))
 	s, damaged := newScript(), errors.New("the store is damaged")
-	d, stop := startSource(t, dir, func([]ingest.Known) (ingest.Source, error) { return s, nil }, &damaged)
+	d, stop := launch(t, options(dir, from("me", testOptions(), s)), &damaged)
 	d.UseBackups(o)
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })

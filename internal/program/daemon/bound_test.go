@@ -5,13 +5,10 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/measure/ceiling"
 	"github.com/hinged/hinged/internal/testkit"
@@ -23,23 +20,9 @@ import (
 func open(t *testing.T, dir string, o filter.Options, so boltfile.Options) (d *Daemon, stop func()) {
 	t.Helper()
 	so.NoSync = true
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: so,
-		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
-	})
-	testkit.OK(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	return d, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}
+	with := options(dir, from("me", o, newScript()))
+	with.Store = so
+	return launch(t, with, nil)
 }
 
 // lessons teaches n messages, from number first on: every third is important, and
@@ -63,8 +46,7 @@ func lessons(t *testing.T, b answerer, first, n int) {
 
 func ask(t *testing.T, b answerer) ceiling.Bound {
 	t.Helper()
-	got, err := do(context.Background(), b, desk.GetBound, "", desk.None{})
-	testkit.OK(t, err)
+	got := must(t, b, desk.GetBound, desk.None{})
 	if got.NoCeiling == "" && *got.Ceiling.Ceiling < got.Mistakes {
 		t.Fatalf("%d mistakes, the ceiling is %d", got.Mistakes, *got.Ceiling.Ceiling)
 	}
@@ -76,8 +58,7 @@ func ask(t *testing.T, b answerer) ceiling.Bound {
 // the way.
 func agrees(t *testing.T, b answerer, bound ceiling.Bound) {
 	t.Helper()
-	trend, err := do(context.Background(), b, desk.GetTrend, "", desk.TrendRequest{})
-	testkit.OK(t, err)
+	trend := must(t, b, desk.GetTrend, desk.TrendRequest{})
 	if trend.Lessons != bound.Lessons || trend.FirstLesson != bound.FirstLesson || trend.NoCeiling != bound.NoCeiling {
 		t.Fatalf("the trend has lesson %d and %d more, no ceiling %q; bound: %+v", trend.FirstLesson, trend.Lessons, trend.NoCeiling, bound)
 	}
@@ -123,7 +104,7 @@ func same(a, b ceiling.Bound) bool {
 // store, the answers agree with each other and with status.
 func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	t.Parallel()
-	dir, ctx := t.TempDir(), context.Background()
+	dir := t.TempDir()
 	o := testOptions()
 	o.Dual.Bold = 1 // no ceiling says much of a few lessons that weigh a hundred times more
 	d, stop := open(t, dir, o, boltfile.Options{})
@@ -134,8 +115,7 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	for round := range 3 {
 		lessons(t, d, 20*round, 20)
 		live = ask(t, d)
-		status, err := do(ctx, d, desk.GetStatus, "", desk.None{})
-		testkit.OK(t, err)
+		status := must(t, d, desk.GetStatus, desk.None{})
 		if a := status.Accounts[0]; live.Lessons != 20*(round+1) || live.FirstLesson != 1 || live.Mistakes != a.Mistakes || live.HingeLoss != a.HingeLoss || live.NoCeiling != "" {
 			t.Fatalf("%+v; status has %d mistakes, hinge loss %v", live, a.Mistakes, a.HingeLoss)
 		}
@@ -143,22 +123,14 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	if n := *live.Ceiling.Ceiling; live.Mistakes == 0 || n >= 60 {
 		t.Errorf("%d mistakes, the ceiling is %d of 60 lessons: it says nothing", live.Mistakes, n)
 	}
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	testkit.OK(t, err)
-	if b := ask(t, c); !same(b, live) {
-		t.Errorf("the socket says %+v, the daemon %+v", b, live)
-	}
-	if _, err := do(ctx, c, desk.GetBound, "nobody", desk.None{}); err == nil || !strings.Contains(err.Error(), "no such account") {
-		t.Errorf("an account that is not there: %v", err)
-	}
-	testkit.OK(t, c.Close())
-	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer off.Close()
-	if b := ask(t, off); !same(b, live) {
-		t.Errorf("the store says %+v, the daemon %+v", b, live)
-	}
+	faces(t, dir, d, stop, func(name string, b answerer) {
+		if b := ask(t, b); !same(b, live) {
+			t.Errorf("the %s says %+v, the daemon %+v", name, b, live)
+		}
+		if _, err := do(t.Context(), b, desk.GetBound, "nobody", desk.None{}); err == nil || !strings.Contains(err.Error(), "no such account") {
+			t.Errorf("an account that is not there: %v", err)
+		}
+	})
 }
 
 // TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp: the log is trimmed and
@@ -220,9 +192,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 				if i%3 == 0 != (i%5 == 4) {
 					label = "ordinary"
 				}
-				if _, err := do(t.Context(), d, desk.Label, "", desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprintf("<m%d@x>", 5000+i)}}}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, d, desk.Label, desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprintf("<m%d@x>", 5000+i)}}})
 				backs++
 			}
 			live, anew := ask(t, d), fresh()
@@ -246,36 +216,28 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 	}
 }
 
-func TestNoCeilingAcrossAChangeOfTheWindow(t *testing.T) {
+func TestNoCeilingAcrossAChangeOfTheSettings(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	o := testOptions()
-	d, stop := open(t, dir, o, boltfile.Options{})
-	lessons(t, d, 0, 12)
-	stop()
-	o.Dual.Window = 5
-	d, stop = open(t, dir, o, boltfile.Options{})
-	defer stop()
-	lessons(t, d, 12, 3)
-	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 15 {
-		t.Errorf("got %+v", b)
-	}
-}
-
-func TestNoCeilingAfterAChangeOfTheLearner(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	o := testOptions()
-	d, stop := open(t, dir, o, boltfile.Options{})
-	lessons(t, d, 0, 12)
-	if b := ask(t, d); b.NoCeiling != "" {
-		t.Fatal(b.NoCeiling)
-	}
-	stop()
-	o.Learner.Aggressiveness = 0.1
-	d, stop = open(t, dir, o, boltfile.Options{})
-	defer stop()
-	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 12 {
-		t.Errorf("got %+v", b)
+	for name, c := range map[string]struct {
+		change func(*filter.Options)
+		more   int // lessons after it
+	}{
+		"of the window":  {func(o *filter.Options) { o.Dual.Window = 5 }, 3},
+		"of the learner": {func(o *filter.Options) { o.Learner.Aggressiveness = 0.1 }, 0},
+	} {
+		dir, o := t.TempDir(), testOptions()
+		d, stop := open(t, dir, o, boltfile.Options{})
+		lessons(t, d, 0, 12)
+		if b := ask(t, d); b.NoCeiling != "" {
+			t.Fatal(b.NoCeiling)
+		}
+		stop()
+		c.change(&o)
+		d, stop = open(t, dir, o, boltfile.Options{})
+		lessons(t, d, 12, c.more)
+		if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 12+c.more {
+			t.Errorf("%s: got %+v", name, b)
+		}
+		stop()
 	}
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/prior"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
@@ -45,11 +44,7 @@ func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
 		testkit.OK(t, err)
 		return got.StatusCode, string(body)
 	}
-	client, err := control.Dial(t.Context(), socket)
-	testkit.OK(t, err)
-	defer client.Close()
-	c, err := do(t.Context(), client, desk.Classify, "", desk.ClassifyRequest{Mail: []byte("Subject: a\n\nb")})
-	testkit.OK(t, err)
+	c := must(t, dialled(t, dir), desk.Classify, desk.ClassifyRequest{Mail: []byte("Subject: a\n\nb")})
 	want := string(c.Fields()) + "Subject: a\n\nb"
 	if !strings.Contains(want, "X-Hinged-Reason: "+store.ReasonTooFewLabels.String()) {
 		t.Errorf("the fields are %q", c.Fields())
@@ -90,8 +85,7 @@ func TestTheAPIPagePrintsTheAnswerOfANewAccount(t *testing.T) {
 	o.Featurize.Owner = []string{"me@example.org"}
 	d, stop := primed(t, t.TempDir(), o, prior.Default().Pack())
 	defer stop()
-	got, err := do(t.Context(), d, desk.Classify, "", desk.ClassifyRequest{Mail: example[1]})
-	testkit.OK(t, err)
+	got := must(t, d, desk.Classify, desk.ClassifyRequest{Mail: example[1]})
 	want := desk.Classification{Defects: got.Defects, Parts: got.Parts}
 	if err := json.Unmarshal(example[2], &want); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("a new account answers %+v, the page says %+v (%v)", got, want, err)

@@ -26,10 +26,7 @@ import (
 // ways returns the daemon itself and its client: both must do alike.
 func ways(t *testing.T, d *Daemon, dir string) map[string]*control.At {
 	t.Helper()
-	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	testkit.OK(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	return map[string]*control.At{"daemon": control.Local(d), "client": c}
+	return map[string]*control.At{"daemon": control.Local(d), "client": dialled(t, dir)}
 }
 
 // learnt feeds a daemon some mail and returns when all of it is learnt.

@@ -5,19 +5,13 @@ package daemon
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // reading is a script whose server has what a test says, wherever a message was.
@@ -59,7 +53,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 	o := testOptions()
 	o.Featurize.AuthServID = "mx.example.org"
 	dir := t.TempDir()
-	d, stop := startWith(t, dir, o, func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	d, stop := launch(t, options(dir, from("me", o, s)), nil)
 	const doubtful, vouched = "From: \"Your bank\" <x@example.com>\r\n", "From: Théo <theo@example.com>\r\n"
 	raw := map[uint32]string{
 		1: doubtful + "Subject: one\r\nMessage-ID: <1@x>\r\n\r\n",
@@ -92,13 +86,10 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 	s.mu.Unlock()
 	ask := func(keys ...string) desk.Headings {
 		t.Helper()
-		h, err := do(t.Context(), d, desk.GetHeadings, "", desk.HeadingsRequest{Messages: keys})
-		testkit.OK(t, err)
+		h := must(t, d, desk.GetHeadings, desk.HeadingsRequest{Messages: keys})
 		return h
 	}
-	for deadline := time.Now().Add(patience); len(ask(keys[6]).Headings) == 0 && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond) // until the second copy is known
-	}
+	await(t, "the second copy", func() (any, bool) { return nil, len(ask(keys[6]).Headings) > 0 })
 	got := ask(append(all, strings.Repeat("f", 32))...)
 	want := map[string]desk.Heading{
 		keys[1]: {Subject: "one", From: "x@example.com", Mailbox: "INBOX", MessageID: "1@x"}, // the name is not vouched for
@@ -138,19 +129,13 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 		}
 	}
 
-	if _, err := do(t.Context(), d, desk.Pause, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Pause, desk.SwitchRequest{})
 	if got := ask(all...); !strings.Contains(got.Problem, "paused") || len(got.Headings) > 0 {
 		t.Errorf("paused: got %+v", got)
 	}
 	stop()
-	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer h.Close()
-	if _, err := do(t.Context(), h, desk.Resume, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	h := stored(t, dir)
+	must(t, h, desk.Resume, desk.SwitchRequest{})
 	offline, err := do(t.Context(), h, desk.GetHeadings, "", desk.HeadingsRequest{Messages: all})
 	if err != nil || !strings.Contains(offline.Problem, "not running") || len(offline.Headings) > 0 {
 		t.Errorf("without a daemon: got %+v, %v", offline, err)
@@ -168,18 +153,5 @@ func TestASourceThatReadsNoHeadingsSaysSo(t *testing.T) {
 	h, err := do(t.Context(), d, desk.GetHeadings, "me", desk.HeadingsRequest{Messages: []string{keyOf(t, raw)}})
 	if err != nil || h.Problem != errNoHeadings.Error() || len(h.Headings) > 0 {
 		t.Errorf("got %+v, %v", h, err)
-	}
-}
-
-// The sender of a stored message is compared with that of a header in the same form.
-func TestAHeaderAloneGivesTheSameIdentityAsTheMessage(t *testing.T) {
-	t.Parallel()
-	f, err := featurize.New(featurize.DefaultOptions())
-	testkit.OK(t, err)
-	whole := []byte("Received: x\r\nFrom: A <A@Example.com>, b@example.com\r\nMessage-ID: <q@x>\r\nSubject: s\r\n\r\nbody")
-	fields := []byte("From: A <A@Example.com>, b@example.com\r\nMessage-ID: <q@x>\r\nSubject: s\r\n\r\n")
-	a, b := filter.NewMeta(f.Read(whole)), filter.NewMeta(f.Read(fields))
-	if a.ID != b.ID || a.From != b.From || a.ID == store.ID(0) || a.From == store.ID(0) {
-		t.Errorf("the message is %v of %v, its header alone %v of %v", a.ID, a.From, b.ID, b.From)
 	}
 }

@@ -5,7 +5,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +12,9 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 func fromBoss(n int) desk.Message {
@@ -37,8 +34,7 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 		t.Helper()
 		var out []string
 		for _, ask := range asks {
-			l, err := do(ctx, b, desk.Label, "", ask)
-			testkit.OK(t, err)
+			l := must(t, b, desk.Label, ask)
 			out = append(out, fmt.Sprintf("%+v", l))
 		}
 		d, err := digestsOf(ctx, b)
@@ -55,15 +51,10 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	}
 
 	dir, _, _ := prepare()
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	testkit.OK(t, err)
-	live := play(c)
-	testkit.OK(t, c.Close())
+	live := play(dialled(t, dir))
 	dir, _, stop := prepare()
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer off.Close()
+	off := stored(t, dir)
 	if still := play(off); still != live {
 		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
 	}
@@ -83,13 +74,9 @@ func TestALessonTellsTheScoresAroundIt(t *testing.T) {
 	d, _ := start(t, t.TempDir(), s)
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
-	ctx := context.Background()
-	before, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
-	testkit.OK(t, err)
-	out, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m2@x>"}}})
-	testkit.OK(t, err)
-	after, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
-	testkit.OK(t, err)
+	before := must(t, d, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
+	out := must(t, d, desk.Label, desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m2@x>"}}})
+	after := must(t, d, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
 	l := out.Lessons[0]
 	// The score before is without the earlier lesson, which called it ordinary.
 	if l.Before <= before.Score || l.After != after.Score || l.After <= l.Before || l.Mistake != (l.Before <= 0) || l.New {
@@ -108,9 +95,7 @@ func TestWhatWasLearntIsOnTheDiskWhenItIsSaid(t *testing.T) {
 	d, _ := start(t, t.TempDir(), s)
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
-	if _, err := do(context.Background(), d, desk.Label, "", desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{fromBoss(1)}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Label, desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{fromBoss(1)}})
 	st, err := d.store.Load("me")
 	testkit.OK(t, err)
 	if st.Account.Ordinary != 2 || st.Account.Messages != 3 {
@@ -124,7 +109,7 @@ func asked(t *testing.T, o filter.Options, n int) *Daemon {
 	t.Helper()
 	s := newScript()
 	s.events = make(chan ingest.Event, n+100)
-	d, _ := startWith(t, t.TempDir(), o, func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	d, _ := launch(t, options(t.TempDir(), from("me", o, s)), nil)
 	teach(s)
 	for i := range n {
 		from := []string{"boss@example.com", "news@example.net", "ann@example.org", "bob@example.org"}[i%4]

@@ -5,16 +5,12 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // TestTheLedgerSaysWhoMarkedAMessage plays one message of every fate.
@@ -73,8 +69,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	})
 
 	ctx := context.Background()
-	learnt, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{{Name: "m10@x"}, {Name: "m11@x"}, {Name: "m12@x"}, {Name: "m15@x"}}})
-	testkit.OK(t, err)
+	learnt := must(t, d, desk.Label, desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{{Name: "m10@x"}, {Name: "m11@x"}, {Name: "m12@x"}, {Name: "m15@x"}}})
 	for i, want := range []bool{true, false, true, false} { // set, taken off, on its way, never
 		if l := learnt.Lessons[i]; l.MarkChanged != want || l.Marked {
 			t.Errorf("%s: its mark changed: %v, want %v; marked: %v", l.Name, l.MarkChanged, want, l.Marked)
@@ -95,8 +90,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 			18: "hinged did not mark it: it is your own mail.",
 			19: "hinged did not mark it: hinged doesn't know this message.",
 		} {
-			l, err := do(ctx, b, desk.GetLedger, "", desk.LedgerRequest{Message: fmt.Sprintf("m%d@x", n)})
-			testkit.OK(t, err)
+			l := must(t, b, desk.GetLedger, desk.LedgerRequest{Message: fmt.Sprintf("m%d@x", n)})
 			if !strings.Contains(l.Verdict, want) {
 				t.Errorf("message %d: %q, want %q", n, l.Verdict, want)
 			}
@@ -105,8 +99,7 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 			}
 		}
 		for _, q := range []desk.LedgerRequest{{}, {Most: 2}, {State: "refused"}, {State: "abandoned"}} {
-			l, err := do(ctx, b, desk.GetLedger, "me", q)
-			testkit.OK(t, err)
+			l := must(t, b, desk.GetLedger, q)
 			var states []string
 			for i, e := range l.Entries {
 				states = append(states, e.State)
@@ -132,18 +125,8 @@ func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 		`state "lost" is not one of intended, confirmed, abandoned, refused, undoing, undone, gone, sending, sent, unsent`,
 		"no such message: 0123456789 is neither a Message-ID nor the key of a known message",
 	}, "\n")
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	testkit.OK(t, err)
-	defer c.Close()
-	if got := ask(c); got != want {
+	if got := sameOnAllFaces(t, dir, d, stop, ask); got != want {
 		t.Errorf("the daemon said\n%s\nwant\n%s", got, want)
-	}
-	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer off.Close()
-	if got := ask(off); got != want {
-		t.Errorf("the store says\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -4,21 +4,16 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/face/metrics"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // startMetrics runs a daemon over accounts with scripts and counts what it tells.
@@ -27,37 +22,21 @@ func startMetrics(t testing.TB, accounts int) (*Daemon, []*script, *metrics.Metr
 	var mu sync.Mutex
 	var told []desk.Scored
 	var m *metrics.Metrics
-	o := Options{
-		StorePath: filepath.Join(t.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true},
-		Show: func(s desk.Shown) { m.Show(s) },
-		Scored: func(s desk.Scored) {
-			m.Scored(s)
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, s)
-		},
+	o := options(t.TempDir())
+	o.Show = func(s desk.Shown) { m.Show(s) }
+	o.Scored = func(s desk.Scored) {
+		m.Scored(s)
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, s)
 	}
 	scripts := make([]*script, accounts)
 	for i := range scripts {
-		s := newScript()
-		scripts[i] = s
-		o.Accounts = append(o.Accounts, AccountOptions{
-			Name: fmt.Sprint("account", i), Filter: testOptions(),
-			NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil },
-		})
+		scripts[i] = newScript()
+		o.Accounts = append(o.Accounts, from(fmt.Sprint("account", i), testOptions(), scripts[i]))
 	}
-	d, err := New(o)
-	testkit.OK(t, err)
+	d, _ := launch(t, o, nil)
 	m = metrics.New(metrics.Options{Host: d, Alive: d.Alive})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, d.Close()); err != nil {
-			t.Error(err)
-		}
-	})
 	return d, scripts, m, func() []desk.Scored {
 		mu.Lock()
 		defer mu.Unlock()
@@ -82,11 +61,7 @@ func TestEveryDecisionIsToldOnceItIsCommitted(t *testing.T) {
 	teach(s)
 	s.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	s.events <- arrival(4, mail(4, "news@example.net", "newsletter"))
-	for deadline := time.Now().Add(patience); len(told()) < 4; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("told %+v", told())
-		}
-	}
+	await(t, "four decisions", func() (any, bool) { return told(), len(told()) >= 4 })
 	for _, one := range told() {
 		if one.Account != "account0" || one.Took <= 0 || one.Outcome == "" {
 			t.Errorf("told %+v", one)
@@ -116,14 +91,10 @@ func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
 	d, scripts, m, _ := startMetrics(t, 2)
 	teach(scripts[0])
 	teach(scripts[1])
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if strings.Count(scrape(t, m), "_messages_total{account=\"account0\"} 2")+strings.Count(scrape(t, m), "_messages_total{account=\"account1\"} 2") == 2 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the messages were never counted")
-		}
-	}
+	await(t, "the messages counted", func() (any, bool) {
+		text := scrape(t, m)
+		return text, strings.Contains(text, `_messages_total{account="account0"} 2`) && strings.Contains(text, `_messages_total{account="account1"} 2`)
+	})
 	held, release := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
@@ -135,28 +106,13 @@ func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
 	}()
 	<-held
 	scripts[1].events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
-	for deadline := time.Now().Add(patience); ; {
+	await(t, "the other account go on", func() (any, bool) {
 		text := scrape(t, m)
 		if !strings.Contains(text, `hinged_messages_total{account="account0"} 2`) {
 			t.Fatalf("the busy account is missing:\n%s", text)
 		}
-		if strings.Contains(text, `hinged_messages_total{account="account1"} 3`) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the other account stands still, too")
-		}
-	}
+		return text, strings.Contains(text, `hinged_messages_total{account="account1"} 3`)
+	})
 	close(release)
 	testkit.OK(t, <-done)
-}
-
-func BenchmarkAScrapeOfADaemonWithAThousandAccounts(b *testing.B) {
-	_, scripts, m, _ := startMetrics(b, 1000)
-	for _, s := range scripts {
-		teach(s)
-	}
-	for b.Loop() {
-		scrape(b, m)
-	}
 }

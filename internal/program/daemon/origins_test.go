@@ -114,9 +114,7 @@ func TestALessonThatWasForgottenPullsNoMore(t *testing.T) {
 	other := func(l desk.LessonPull) bool { return !l.Itself }
 	before := about().Lessons
 	gone := before[slices.IndexFunc(before, other)].Message
-	if _, err := do(t.Context(), d, desk.Forget, "", desk.ForgetRequest{Message: gone}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Forget, desk.ForgetRequest{Message: gone})
 	if after := about().Lessons; slices.ContainsFunc(after, func(l desk.LessonPull) bool { return l.Message == gone }) {
 		t.Errorf("%s is forgotten and still pulls: %+v", gone, after)
 	}

@@ -61,9 +61,9 @@ func (s *server) Run(ctx context.Context, emit ingest.Emit) error {
 	}
 }
 
-func startServer(t *testing.T, dir string, s *server) *Daemon {
+func launched(t *testing.T, dir string, s *server) *Daemon {
 	t.Helper()
-	d, _ := startSource(t, dir, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, nil)
+	d, _ := launch(t, options(dir, from("me", testOptions(), s)), nil)
 	return d
 }
 
@@ -82,7 +82,7 @@ func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
 		default:
 		}
 	}
-	d := startServer(t, t.TempDir(), s)
+	d := launched(t, t.TempDir(), s)
 	ctx := context.Background()
 	for i := range 20 {
 		more(100)
@@ -128,7 +128,7 @@ func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
 		all = append(all, mail(i, "a@example.com", fmt.Sprint("words ", i)))
 	}
 	s := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
-	d := startServer(t, t.TempDir(), s)
+	d := launched(t, t.TempDir(), s)
 	ctx := context.Background()
 	for range 30 {
 		errs := make(chan error, 2)
@@ -136,9 +136,7 @@ func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
 		go func() { _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); errs <- err }()
 		testkit.OK(t, errors.Join(<-errs, <-errs))
 	}
-	if _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Resume, desk.SwitchRequest{})
 	until(t, d, "every message", func(a desk.AccountStatus) bool { return a.Messages == 3000 })
 }
 
@@ -160,7 +158,7 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 
 	all := [][]byte{mail(1, "boss@example.com", "urgent matter"), mail(2, "news@example.net", "newsletter"), mail(3, "boss@example.com", "urgent thing")}
 	srv := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
-	d = startServer(t, dir, srv)
+	d = launched(t, dir, srv)
 	until(t, d, "the pause", func(a desk.AccountStatus) bool { return a.Paused })
 	if _, err := do(context.Background(), d, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m1@x>"}}}); !errors.Is(err, desk.ErrPaused) {
 		t.Errorf("learning while paused gave %v, want ErrPaused", err)
@@ -168,9 +166,7 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	if srv.runs.Load() != 0 {
 		t.Error("the source ran")
 	}
-	if _, err := do(context.Background(), d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Resume, desk.SwitchRequest{})
 	until(t, d, "the third message", func(a desk.AccountStatus) bool { return a.Messages == 3 })
 }
 
@@ -204,28 +200,19 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 
 			ctx, cancel := context.WithCancel(t.Context())
 			copied := 0
-			o := Options{
-				StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"),
-				Store: boltfile.Options{NoSync: true, Hooks: boltfile.Hooks{Copy: 500, Step: func(step string) error {
-					if step == "copied" {
-						copied++
-						cancel()
-					}
-					return nil
-				}}},
-				Accounts: []AccountOptions{{Name: "me", Filter: testOptions(), NewSource: func(known []ingest.Known) (ingest.Source, error) {
-					again := newScript()
-					again.known = known
-					return again, nil
-				}}},
-			}
+			o := options(dir, from("me", testOptions(), newScript()))
+			o.Store.Hooks = boltfile.Hooks{Copy: 500, Step: func(step string) error {
+				if step == "copied" {
+					copied++
+					cancel()
+				}
+				return nil
+			}}
 			d, err := New(o)
 			testkit.OK(t, err)
 			done := make(chan error, 1)
 			go func() { done <- d.Run(ctx) }()
-			client, err := control.Dial(t.Context(), o.Socket)
-			testkit.OK(t, err)
-			said := ask(client)
+			said := ask(dialled(t, dir))
 			if !strings.Contains(said, "stopping") && !strings.Contains(said, "interrupted") {
 				t.Errorf("it said %q", said)
 			}
@@ -245,15 +232,11 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 			}
 
 			d, _ = start(t, dir, newScript())
-			for end := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
+			await(t, "what was forgotten gone from free pages", func() (any, bool) {
 				due, err := d.store.ScrubDue()
-				if err != nil || time.Now().After(end) {
-					t.Fatalf("what was forgotten is in free pages still: %v", err)
-				}
-				if !due {
-					break
-				}
-			}
+				testkit.OK(t, err)
+				return nil, !due
+			})
 		})
 	}
 }
@@ -262,31 +245,15 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 // size bytes and waits, until the test ends.
 func startIdle(tb testing.TB, n, size int) {
 	tb.Helper()
-	o := Options{StorePath: filepath.Join(tb.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true}}
+	o := options(tb.TempDir())
 	var sources []*script
 	for i := range n {
 		s := newScript()
 		s.events = make(chan ingest.Event, 2) // what waits in a longer one is not the daemon's
 		sources = append(sources, s)
-		o.Accounts = append(o.Accounts, AccountOptions{
-			Name: fmt.Sprint("me", i), Filter: testOptions(),
-			NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil },
-		})
+		o.Accounts = append(o.Accounts, from(fmt.Sprint("me", i), testOptions(), s))
 	}
-	d, err := New(o)
-	testkit.OK(tb, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			tb.Errorf("Run: %v", err)
-		}
-		if err := d.Close(); err != nil {
-			tb.Errorf("Close: %v", err)
-		}
-	})
+	d, _ := launch(tb, o, nil)
 	text := mail(0, "a@example.org", "words")
 	for len(text) < size {
 		text = fmt.Appendf(text, "word%d and another line of it\r\n", len(text))
@@ -295,20 +262,13 @@ func startIdle(tb testing.TB, n, size int) {
 		s.events <- opened
 		s.events <- arrival(1, text)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s, err := d.Status(context.Background())
-		testkit.OK(tb, err)
+	await(tb, "all messages read", func() (any, bool) {
 		read := 0
-		for _, a := range s.Accounts {
+		for _, a := range must(tb, d, desk.GetStatus, desk.None{}).Accounts {
 			read += int(a.Messages)
 		}
-		if read == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			tb.Fatalf("%d of %d messages were read", read, n)
-		}
-	}
+		return read, read == n
+	})
 }
 
 // What reads messages is shared: an account of its own has the goroutines of its
@@ -318,15 +278,10 @@ func TestAnIdleAccountHasNoGoroutinesToReadWith(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	before := runtime.NumGoroutine()
 	startIdle(t, accounts, 0)
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	await(t, "few goroutines", func() (any, bool) {
 		n := runtime.NumGoroutine() - before
-		if n <= accounts*each {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d accounts have %d goroutines, more than %d each", accounts, n, each)
-		}
-	}
+		return n, n <= accounts*each
+	})
 }
 
 // BenchmarkIdleAccounts measures what accounts cost a daemon that wait for mail,

@@ -5,17 +5,13 @@ package daemon
 import (
 	"bytes"
 	"context"
-	"path/filepath"
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 var strong = store.PackVector(model.Vector{
@@ -26,23 +22,9 @@ var strong = store.PackVector(model.Vector{
 // primed runs a daemon whose one account begins with a prior, until stop.
 func primed(t *testing.T, dir string, o filter.Options, prior store.PackedVector) (d *Daemon, stop func()) {
 	t.Helper()
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: boltfile.Options{NoSync: true},
-		Accounts: []AccountOptions{{Name: "me", Filter: o, Prior: prior, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
-	})
-	testkit.OK(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	return d, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}
+	a := from("me", o, newScript())
+	a.Prior = prior
+	return launch(t, options(dir, a), nil)
 }
 
 // TestAPriorLivesThroughRestartsUndoAndReplay: it is there after a restart, replaced
@@ -80,9 +62,7 @@ func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
 	}
 	stop()
 
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{NoSync: true})
-	testkit.OK(t, err)
-	defer off.Close()
+	off := stored(t, dir)
 	check(off)
 	lessons(t, off, 100, 2) // writes with the options of the store, and its prior
 	a, err := off.load("me")

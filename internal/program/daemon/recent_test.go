@@ -17,7 +17,6 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
@@ -50,7 +49,7 @@ func live(t *testing.T, dir string) (d *Daemon, stop func(), last desk.AccountSt
 	}
 	o := testOptions()
 	o.MarkWithin, o.Dual.Bold, o.TimeZone = 0, 1, "Europe/Berlin"
-	d, stop = startWith(t, dir, o, func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	d, stop = launch(t, options(dir, from("me", o, s)), nil)
 	teach(s)
 	messages := 2
 	begin := time.Now().Add(-livedDays * 24 * time.Hour)
@@ -81,22 +80,31 @@ func live(t *testing.T, dir string) (d *Daemon, stop func(), last desk.AccountSt
 func faces(t *testing.T, dir string, d *Daemon, stop func(), ask func(name string, b answerer)) {
 	t.Helper()
 	ask("daemon", d)
-	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	testkit.OK(t, err)
-	ask("socket", c)
-	testkit.OK(t, c.Close())
+	ask("socket", dialled(t, dir))
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer off.Close()
-	ask("store", off)
+	ask("store", stored(t, dir))
+}
+
+// sameOnAllFaces demands one answer of all faces, and returns it.
+func sameOnAllFaces(t *testing.T, dir string, d *Daemon, stop func(), ask func(b answerer) string) (answer string) {
+	t.Helper()
+	faces(t, dir, d, stop, func(name string, b answerer) {
+		got := ask(b)
+		if answer == "" {
+			answer = got
+		}
+		if got != answer {
+			t.Errorf("the %s says\n%s\nthe daemon\n%s", name, got, answer)
+		}
+	})
+	return answer
 }
 
 // must asks and demands an answer.
-func must[Q, A any](t *testing.T, b answerer, v desk.Verb[Q, A], q Q) A {
-	t.Helper()
-	out, err := do(t.Context(), b, v, "", q)
-	testkit.OK(t, err)
+func must[Q, A any](tb testing.TB, b answerer, v desk.Verb[Q, A], q Q) A {
+	tb.Helper()
+	out, err := do(context.Background(), b, v, "", q)
+	testkit.OK(tb, err)
 	return out
 }
 
@@ -290,8 +298,8 @@ func (s told) Run(ctx context.Context, emit ingest.Emit) error {
 // pastOf reads what a mailbox holds, by the clock of that mail.
 func pastOf(t *testing.T, o filter.Options, events ...ingest.Event) *StoreHost {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "store.db")
-	s, err := boltfile.Open(path, boltfile.Options{NoSync: true, NamesCap: 3000})
+	dir := t.TempDir()
+	s, err := boltfile.Open(filepath.Join(dir, "store.db"), boltfile.Options{NoSync: true, NamesCap: 3000})
 	testkit.OK(t, err)
 	p, err := OpenPast(s, AccountOptions{Name: "me", Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) {
 		return told{events: append([]ingest.Event{opened}, events...)}, nil
@@ -299,14 +307,7 @@ func pastOf(t *testing.T, o filter.Options, events ...ingest.Event) *StoreHost {
 	testkit.OK(t, err)
 	testkit.OK(t, p.Read(t.Context()))
 	testkit.OK(t, s.Close())
-	off, err := OpenStore(path, "test", boltfile.Options{})
-	testkit.OK(t, err)
-	t.Cleanup(func() {
-		if err := off.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return off
+	return stored(t, dir)
 }
 
 func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,7 +16,6 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // post is a mailbox that grows, and a source over it for each account.
@@ -68,19 +66,9 @@ func (p *post) account(name, settings string, o filter.Options) AccountOptions {
 // runs starts a daemon, which must end well.
 func runs(t *testing.T, dir string, accounts ...AccountOptions) *Daemon {
 	t.Helper()
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test",
-		Store: boltfile.Options{NoSync: true}, Accounts: accounts,
-	})
-	testkit.OK(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
+	d, stop := launch(t, options(dir, accounts...), nil)
 	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, d.Close()); err != nil {
-			t.Errorf("Run, Close: %v", err)
-		}
+		stop()
 		if _, err := d.Reload(context.Background(), nil, nil); !errors.Is(err, errNotRunning) {
 			t.Errorf("Reload after the end: %v", err)
 		}
@@ -89,18 +77,13 @@ func runs(t *testing.T, dir string, accounts ...AccountOptions) *Daemon {
 }
 
 // seen waits until every account has n messages.
-func seen(t *testing.T, d *Daemon, n uint64) desk.Status {
+func seen(t *testing.T, d *Daemon, n uint64) (s desk.Status) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s, err := do(context.Background(), d, desk.GetStatus, "", desk.None{})
-		testkit.OK(t, err)
-		if !slices.ContainsFunc(s.Accounts, func(a desk.AccountStatus) bool { return a.Messages != n }) {
-			return s
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("never saw %d messages: %+v", n, s)
-		}
-	}
+	await(t, fmt.Sprint(n, " messages"), func() (any, bool) {
+		s = must(t, d, desk.GetStatus, desk.None{})
+		return s, !slices.ContainsFunc(s.Accounts, func(a desk.AccountStatus) bool { return a.Messages != n })
+	})
+	return s
 }
 
 func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
@@ -116,9 +99,7 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 	if want := "{[new] [changed] [gone] 1 false}"; fmt.Sprint(got) != want {
 		t.Errorf("Reload = %v, want %s", got, want)
 	}
-	for end := time.Now().Add(patience); p.s["changed"].runs.Load() < 2 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // its new run begins by itself
-	}
+	await(t, "its new run", func() (any, bool) { return nil, p.s["changed"].runs.Load() >= 2 })
 	if calm, changed, gone := p.s["calm"].runs.Load(), p.s["changed"].runs.Load(), p.s["gone"].running.Load(); calm != 1 || changed != 2 || gone != 0 {
 		t.Errorf("calm was run %d times, changed %d times, gone runs %d times", calm, changed, gone)
 	}
@@ -211,9 +192,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	p.arrive(100)
 	seen(t, d, 100)
-	if _, err := do(t.Context(), d, desk.Pause, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Pause, desk.SwitchRequest{})
 	o := testOptions()
 	o.Threshold.Value = 7
 	if _, err := d.Reload(t.Context(), []AccountOptions{p.account("me", "2", o)}, nil); err != nil {
@@ -223,9 +202,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 	if s := seen(t, d, 100); !s.Accounts[0].Paused || s.Accounts[0].Threshold != 7 || p.s["me"].running.Load() != 0 {
 		t.Errorf("after a reload in a pause: %+v", s.Accounts[0])
 	}
-	if _, err := do(t.Context(), d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Resume, desk.SwitchRequest{})
 	seen(t, d, 200)
 }
 

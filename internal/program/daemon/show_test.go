@@ -3,15 +3,11 @@
 package daemon
 
 import (
-	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // startShown runs a daemon over one scripted account that tells what it does, but for
@@ -19,34 +15,13 @@ import (
 func startShown(t *testing.T, dir string, s *script) (shown chan desk.Shown, stop func()) {
 	t.Helper()
 	shown = make(chan desk.Shown, 100)
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Store: boltfile.Options{NoSync: true},
-		Accounts: []AccountOptions{{Name: "me", Filter: testOptions(), NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil }}},
-		Show: func(s desk.Shown) {
-			if s.Deed == desk.DeedMarked || s.Deed == desk.DeedImportant {
-				shown <- s
-			}
-		},
-	})
-	testkit.OK(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		if err := d.Close(); err != nil {
-			t.Errorf("Close: %v", err)
+	o := options(dir, from("me", testOptions(), s))
+	o.Show = func(s desk.Shown) {
+		if s.Deed == desk.DeedMarked || s.Deed == desk.DeedImportant {
+			shown <- s
 		}
 	}
-	t.Cleanup(stop)
+	_, stop = launch(t, o, nil)
 	return shown, stop
 }
 

@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 	"github.com/hinged/hinged/internal/measure/whatif"
 	"github.com/hinged/hinged/internal/run/stream"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // streamWorld is a daemon with a stream on a broker in the test's process.
@@ -50,32 +48,11 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 		Owner: func(key string) []string { return []string{key + "@example.org"} },
 	}}
 	first := w.options
-	d, err := New(Options{
-		StorePath: w.path, Store: boltfile.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test", Stream: &first,
-	})
-	testkit.OK(t, err)
-	w.daemon = d
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := errors.Join(d.Close(), client.Close()); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	testkit.OK(t, err)
-	w.At = c
+	with := options(dir)
+	with.Stream = &first
+	d, stop := launch(t, with, nil)
+	t.Cleanup(func() { stop(); testkit.OK(t, client.Close()) })
+	w.daemon, w.At = d, dialled(t, dir)
 	return w, stop
 }
 
@@ -93,18 +70,12 @@ func (w *streamWorld) put(t *testing.T, events ...kafka.Event) {
 // done waits until so many records are committed.
 func (w *streamWorld) done(t *testing.T, records uint64) desk.Status {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		s, err := do(t.Context(), w.At, desk.GetStatus, "", desk.None{})
-		testkit.OK(t, err)
-		if s.Stream.Records >= records && s.Stream.CaughtUp() {
-			return s
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v", s.Stream)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	var s desk.Status
+	await(t, fmt.Sprint(records, " records"), func() (any, bool) {
+		s = must(t, w.At, desk.GetStatus, desk.None{})
+		return s.Stream, s.Stream.Records >= records && s.Stream.CaughtUp()
+	})
+	return s
 }
 
 func streamMail(n int) kafka.Message {
@@ -175,13 +146,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	}
 	stop()
 
-	o, err := OpenStore(w.path, "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer func() {
-		if err := o.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	o := stored(t, filepath.Dir(w.path))
 	stored, err := digestsOf(ctx, o)
 	if err != nil || len(stored) != 1 || stored[0] != running[0] {
 		t.Errorf("stored digest %+v, %v; while it ran %+v", stored, err, running)

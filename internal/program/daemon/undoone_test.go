@@ -41,14 +41,12 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	ctx := t.Context()
 	undo := func(q desk.UndoMarksRequest) desk.UndoneMarks {
 		t.Helper()
-		u, err := do(ctx, d, desk.UndoMarks, "", q)
-		testkit.OK(t, err)
+		u := must(t, d, desk.UndoMarks, q)
 		return u
 	}
 	confirmed := func() (out []uint64) {
 		t.Helper()
-		l, err := do(ctx, d, desk.GetLedger, "", desk.LedgerRequest{State: "confirmed"})
-		testkit.OK(t, err)
+		l := must(t, d, desk.GetLedger, desk.LedgerRequest{State: "confirmed"})
 		for _, e := range l.Entries {
 			out = append(out, e.Number)
 		}
@@ -187,7 +185,7 @@ func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	dir := t.TempDir()
-	d, stop := startWith(t, dir, testOptions(), func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	d, stop := start(t, dir, s)
 	teach(s)
 	var places []ingest.Place
 	for n := range 4 {

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
@@ -36,40 +34,15 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent code 12345678 only", i)), `\Flagged`)
 	}
 	until(t, d, "six lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 6 })
-	ctx := context.Background()
-	ask := func(b answerer) string {
-		t.Helper()
-		named, err := do(ctx, b, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
-		testkit.OK(t, err)
-		all, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 1000})
-		testkit.OK(t, err)
-		few, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 2})
-		testkit.OK(t, err)
-		return fmt.Sprintf("%+v\n%+v\n%+v", named, all, few)
-	}
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	testkit.OK(t, err)
-	defer c.Close()
-	live := ask(c)
-	named, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
-	testkit.OK(t, err)
+	named := must(t, d, desk.GetWords, desk.WordsRequest{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
 	if w := named.Words; len(w) != 3 || len(w[0].Features) != 2 || w[0].More < 1 || len(w[1].Features) == 0 || len(w[2].Features) != 0 {
 		t.Errorf("got %+v", named.Words)
 	}
-	all, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Most: 1000})
-	testkit.OK(t, err)
+	all := must(t, d, desk.GetWords, desk.WordsRequest{Most: 1000})
 	if len(all.Important)+len(all.Ordinary) != all.Weights || all.Weights == 0 {
 		t.Errorf("%d and %d features of %d", len(all.Important), len(all.Ordinary), all.Weights)
 	}
-	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer off.Close()
-	if still := ask(off); still != live {
-		t.Errorf("the daemon said\n%s\nthe store says\n%s", live, still)
-	}
-
-	st, err := off.store.Load("me")
+	st, err := d.store.Load("me")
 	testkit.OK(t, err)
 	names := map[string]bool{}
 	for _, list := range [][]desk.WordWeight{all.Important, all.Ordinary} {
@@ -101,6 +74,11 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 			t.Errorf("%q is named: %v, want %v", name, names[name], want)
 		}
 	}
+	live := sameOnAllFaces(t, dir, d, stop, func(b answerer) string {
+		named := must(t, b, desk.GetWords, desk.WordsRequest{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
+		all, few := must(t, b, desk.GetWords, desk.WordsRequest{Most: 1000}), must(t, b, desk.GetWords, desk.WordsRequest{Most: 2})
+		return fmt.Sprintf("%+v\n%+v\n%+v", named, all, few)
+	})
 	if !strings.Contains(live, unnamed) {
 		t.Error("nothing is unnamed")
 	}
@@ -132,11 +110,7 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	testkit.OK(t, err)
 	st.Account.LastArrival++
 	testkit.OK(t, errors.Join(again.Commit("me", st, store.Batch{}), again.Close()))
-	off, err := OpenStore(path, "test", boltfile.Options{})
-	testkit.OK(t, err)
-	defer off.Close()
-	after, err := do(ctx, off, desk.Explain, "me", desk.ExplainRequest{Message: desk.Message{Name: message}})
-	testkit.OK(t, err)
+	after := must(t, stored(t, dir), desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: message}})
 	if after.WordsDays != 30 || after.Score != before.Score || len(after.Parts) != len(before.Parts) {
 		t.Errorf("%d days, score %v, %d parts; want 30, %v, %d", after.WordsDays, after.Score, len(after.Parts), before.Score, len(before.Parts))
 	}
@@ -171,12 +145,11 @@ func TestWordsInNamesOfVouchedForSendersAreFound(t *testing.T) {
 	s := newScript()
 	o := testOptions()
 	o.Featurize.AuthServID = "mx.example.org"
-	d, _ := startWith(t, t.TempDir(), o, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, nil)
+	d, _ := launch(t, options(t.TempDir(), from("me", o, s)), nil)
 	s.events <- opened
 	weighed := func(word string) (texts []string) {
 		t.Helper()
-		got, err := do(t.Context(), d, desk.GetWords, "", desk.WordsRequest{Words: []string{word}, Most: 100})
-		testkit.OK(t, err)
+		got := must(t, d, desk.GetWords, desk.WordsRequest{Words: []string{word}, Most: 100})
 		for _, f := range got.Words[0].Features {
 			texts = append(texts, f.Text)
 		}
@@ -227,12 +200,9 @@ func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
 	o.Featurize.Owner = []string{" Owner@Example.org "}
 	_, stop := open(t, dir, o, boltfile.Options{})
 	stop()
-	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	testkit.OK(t, err)
-	at := control.Local(h)
-	defer at.Close()
+	h := stored(t, dir)
 	for _, sender := range []string{"owner@example.org", "Me <OWNER@example.org>"} {
-		if _, err := control.Ask(t.Context(), at, desk.Forget, "", desk.ForgetRequest{Sender: sender, DryRun: true}); !errors.Is(err, desk.ErrForget) {
+		if _, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Sender: sender, DryRun: true}); !errors.Is(err, desk.ErrForget) {
 			t.Errorf("%s: got %v, want ErrForget", sender, err)
 		}
 	}

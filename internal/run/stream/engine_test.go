@@ -174,18 +174,6 @@ func TestWhatIsHeldStaysBoundedWhileProduceIsRefused(t *testing.T) {
 	})
 }
 
-func TestFewAccountsFitIntoMemory(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 5, 12, 300)
-	want, _ := undisturbed(t, c)
-	own := newCluster(2)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
-	p := newProcess(t, own)
-	p.start(func(o *Options) { o.CacheAccounts, o.CacheRows = 2, 50 })
-	eventually(t, func() error { return caughtUp(own, p) })
-	sameDigests(t, digests(t, p.store), want)
-}
-
 func TestTheBrokerIsGoneForAWhile(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 6, 5, 100)
@@ -304,28 +292,6 @@ func TestCountsAndSkippedMarkers(t *testing.T) {
 	}
 }
 
-func TestOptionsThatChangeAreAnEvent(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 7, 2, 30)
-	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
-	p.stop()
-	fill(c, 8, 2, 30)
-	p.start(func(o *Options) { o.Filter.SilenceDays, o.Prior = 17, nil })
-	eventually(t, func() error { return caughtUp(c, p) })
-	for _, name := range []string{"kafka:user0", "kafka:user1"} {
-		_, h, err := p.engine.View(t.Context(), name)
-		testkit.OK(t, err)
-		if n := h.Options().SilenceDays; n != 17 {
-			t.Errorf("account %s wants %d important lessons", name, n)
-		}
-		if !bytes.Equal(h.Prior(), testPrior()) {
-			t.Errorf("account %s, which has learnt something, lost its prior", name)
-		}
-	}
-}
-
 func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	c := newCluster(1)
 	put := func(n int, e kafka.Event) {
@@ -368,32 +334,4 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 		}
 		return err
 	})
-}
-
-func TestRulesAreEventsOfTheirPlace(t *testing.T) {
-	c := newCluster(1)
-	put := func(n int, e kafka.Event) {
-		c.put(testTopics.Input, kafka.Encode(e, "a", fmt.Sprint(n), "test", epoch.Add(time.Duration(n)*time.Minute)))
-	}
-	mail := func(n int) kafka.Message {
-		return kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: boss@example.net\r\nSubject: plan %d\r\n\r\nwords\r\n", n, n)}
-	}
-	put(1, mail(1))
-	put(2, kafka.Rules{Rules: []kafka.Rule{{Match: "from:boss@example.net"}}}) // ordinary
-	put(3, mail(3))
-	put(4, kafka.Rules{Rules: []kafka.Rule{{Match: "nonsense:boss", Label: true}}})
-	put(5, kafka.Rules{Rules: []kafka.Rule{}})
-	put(6, mail(6))
-	p := newProcess(t, c)
-	p.start(func(o *Options) { o.Prior = nil }) // what no rule decides is unsure then
-	var n Counts
-	eventually(t, func() error { // what is committed is counted a moment later
-		if n = p.engine.Status().Counts; n.Records < 6 {
-			return fmt.Errorf("%d records are counted", n.Records)
-		}
-		return caughtUp(c, p)
-	})
-	if n.Ordinary != 1 || n.Unsure != 2 || n.DeadLetters[kafka.BadValue] != 1 || n.Records != 6 {
-		t.Errorf("got %+v", n)
-	}
 }

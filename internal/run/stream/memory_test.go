@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
-	"github.com/hinged/hinged/internal/testkit"
 )
 
 // cluster is a Kafka of a few lines, for tests: topics in memory, and one group.
@@ -421,59 +420,6 @@ func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
 }
 
 var errRefused = errors.New("not enough replicas")
-
-func TestTheTestClusterReadsNothingForWhoeverIsDone(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 1, 1, 1)
-	b := &broker{c: c, read: func(string, int32) error {
-		t.Error("it began to read")
-		return nil
-	}}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	id, err := b.TopicID(t.Context(), testTopics.Input)
-	testkit.OK(t, err)
-	if _, err := b.Read(testTopics.Input, id, 0, 0).Next(ctx, 1, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestTheTestClusterDealsEveryPartitionOnce(t *testing.T) {
-	c := newCluster(5)
-	ctx, cancel := context.WithCancel(t.Context())
-	var mu sync.Mutex
-	owned := map[int32]int{}
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			c.join(ctx, kafka.Member{Generation: func(ctx context.Context, g kafka.Generation) {
-				mu.Lock()
-				for _, p := range g.Partitions {
-					owned[p]++
-				}
-				mu.Unlock()
-				<-ctx.Done()
-				mu.Lock()
-				defer mu.Unlock()
-				for _, p := range g.Partitions {
-					owned[p]--
-				}
-			}})
-		})
-	}
-	eventually(t, func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		for p := range int32(5) {
-			if owned[p] != 1 {
-				return fmt.Errorf("partition %d has %d owners", p, owned[p])
-			}
-		}
-		return nil
-	})
-	cancel()
-	wg.Wait()
-}
 
 // eventually waits for f to find nothing wrong.
 func eventually(t *testing.T, f func() error) {

@@ -311,51 +311,6 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// The log loses its end, with all that snapshots stand at, and grows past the position
-// again: the partition stays stopped, in each process and after each start.
-func TestALogThatLostItsEndIsNotReadOnOnceItHasGrown(t *testing.T) {
-	c := newCluster(1)
-	c.mindful = true // what is to be forgotten makes a snapshot
-	fill(c, 351, 4, 120)
-	p := newProcess(t, c)
-	p.start(func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1<<40, time.Hour })
-	eventually(t, func() error { return caughtUp(c, p) })
-	at := p.positions()[0]
-	p.stop()
-	c.lose(testTopics.Input, 0, at-20)
-	p.start(small)
-	stoppedAll(t, p, "no state fits", 0)
-	eventually(t, func() error {
-		if cond, err := recoverer(c).Examine(t.Context(), 0); err != nil || cond.Snapshot == nil {
-			return fmt.Errorf("%+v, %w", cond, err)
-		}
-		return nil
-	})
-	fill(c, 352, 4, 100)
-	grown := c.marks(testTopics.Input)[0].End
-	if grown <= at {
-		t.Fatalf("the log ends at %d, the position is %d", grown, at)
-	}
-	produced := len(c.all(testTopics.Decisions))
-	p.stop()
-	p.start(small)
-	stoppedAll(t, p, "lost its end", 0)
-	p.stop()
-	q := newProcess(t, c)
-	q.start(small)
-	stoppedAll(t, q, "lost its end", 0)
-	if n := len(c.all(testTopics.Decisions)); n != produced {
-		t.Errorf("%d decisions were produced while stopped", n-produced)
-	}
-	if done, err := recoverer(c).Recover(t.Context(), 0, FromSnapshot, false); err != nil || done.Next != at-20 || done.Unread != 0 || done.LostLessons != 0 {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	eventually(t, func() error { return caughtUpAnew(c, q) })
-	q.stop()
-	p.start(small)
-	eventually(t, func() error { return caughtUpAnew(c, p) })
-}
-
 // What recover refuses, and what it does about snapshots that only seem to be whole.
 func TestRecoverRefusesWhatItShould(t *testing.T) {
 	c := newCluster(2)
