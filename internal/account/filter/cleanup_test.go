@@ -29,15 +29,10 @@ func (w *world) many(n int, flags ...string) []letter {
 // take moves a message as a source reports it that looked in between.
 func (w *world) take(l letter, to string, away bool, modseq uint64, flags ...string) letter {
 	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
-	w.uids[to]++
-	m := w.reader.Read(l.raw)
-	l.place = placeAt(to, w.validity[to], w.uids[to])
-	w.apply(&filter.Arrived{
-		At: w.moment().Add(-30 * 24 * time.Hour), Seen: w.moment(), Dated: w.moment().Add(-30 * 24 * time.Hour),
-		Place: l.place, Flags: ingest.CanonicalFlags(flags), Away: away, ModSeq: modseq, Meta: filter.NewMeta(m), Message: m,
-	})
-	return l
+	w.vanish(l)
+	ago := w.moment().Add(-30 * 24 * time.Hour)
+	moved, _ := w.arrived(to, l.raw, filter.Arrived{At: ago, Seen: w.moment(), Dated: ago, Away: away, ModSeq: modseq}, flags...)
+	return moved
 }
 
 // TestOneCommandWhileWeWereAwayIsACleanUp (R8): what shares one MODSEQ was done at
@@ -262,12 +257,6 @@ func TestJunkAndBack(t *testing.T) {
 	}
 }
 
-// gone has a message expunged.
-func (w *world) gone(l letter) {
-	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
-}
-
 // copy puts another copy of a message into a mailbox.
 func (w *world) copy(l letter, to string, flags ...string) letter {
 	w.t.Helper()
@@ -296,7 +285,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		}, nil},
 		{"the copy is seen in time", func(w *world, l letter) {
 			w.flag(l, `\Deleted`)
-			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+			w.vanish(l)
 			w.wait(elsewhere + time.Minute - time.Millisecond)
 			w.copy(l, "Keep")
 		}, nil},
@@ -310,19 +299,19 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 			w.copy(l, "Junk")
 		}, []string{"ordinary by junk"}},
 		{"read, then deleted", func(w *world, l letter) { w.flag(l, `\Deleted`, `\Seen`) }, nil},
-		{"for good at once", func(w *world, l letter) { w.gone(l) }, []string{"ordinary by moved"}},
+		{"for good at once", func(w *world, l letter) { w.vanish(l) }, []string{"ordinary by moved"}},
 		{"for good at once, or who knows", func(w *world, l letter) {
 			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}, Unclear: true})
 		}, nil},
-		{"for good at once, read", func(w *world, l letter) { w.flag(l, `\Seen`); w.gone(l) }, nil},
-		{"for good, one of two copies", func(w *world, l letter) { w.copy(l, "Keep"); w.gone(l) }, nil},
+		{"for good at once, read", func(w *world, l letter) { w.flag(l, `\Seen`); w.vanish(l) }, nil},
+		{"for good, one of two copies", func(w *world, l letter) { w.copy(l, "Keep"); w.vanish(l) }, nil},
 		{"for good, and it turns up in time", func(w *world, l letter) {
-			w.gone(l)
+			w.vanish(l)
 			w.wait(elsewhere + time.Minute - time.Millisecond)
 			w.copy(l, "Keep")
 		}, nil},
-		{"for good, and it turns up in Trash", func(w *world, l letter) { w.gone(l); w.wait(time.Minute); w.copy(l, "Trash") }, []string{"ordinary by moved"}},
-		{"for good, after it was starred", func(w *world, l letter) { w.flag(l, `\Flagged`); w.gone(l) }, []string{"important by flagged"}},
+		{"for good, and it turns up in Trash", func(w *world, l letter) { w.vanish(l); w.wait(time.Minute); w.copy(l, "Trash") }, []string{"ordinary by moved"}},
+		{"for good, after it was starred", func(w *world, l letter) { w.flag(l, `\Flagged`); w.vanish(l) }, []string{"important by flagged"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, testOptions())
@@ -337,7 +326,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		w.flag(l, `\Deleted`)
 		end := w.moment().Add(elsewhere + time.Minute)
 		w.now = w.now.Add(time.Second)
-		w.gone(l) // does not begin the wait anew
+		w.vanish(l) // does not begin the wait anew
 		if c := w.f.Status.Counts(); c.Pending != 1 || c.Settled != end {
 			t.Errorf("%d labels are pending until %v, want 1 until %v", c.Pending, c.Settled.Time(), end.Time())
 		}
@@ -350,7 +339,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 	t.Run("many at once are a clean-up", func(t *testing.T) {
 		w := newWorld(t, testOptions())
 		for _, l := range w.many(51) {
-			w.gone(l)
+			w.vanish(l)
 		}
 		w.wait(time.Hour)
 		w.wantLessons("51 at once")

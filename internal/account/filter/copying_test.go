@@ -48,11 +48,6 @@ func filed(t *testing.T) (w *world, l, copied letter, r ingest.MarkRequest) {
 	return w, l, copied, r
 }
 
-func (w *world) vanish(l letter) {
-	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
-}
-
 // TestACopyIsAskedForWhenTheMarksAreSettled, and is no lesson, whenever it is seen.
 func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 	for _, early := range []bool{false, true} {

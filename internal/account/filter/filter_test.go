@@ -177,8 +177,7 @@ func TestShadowAndBacklogDecideButDoNotMark(t *testing.T) {
 	}
 	w = newWorld(t, testOptions())
 	w.teach()
-	m := w.reader.Read(mail("two@x", "boss@example.com", owner, "urgent thing"))
-	r = w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("INBOX", 1, 99), Backlog: true, Meta: filter.NewMeta(m), Message: m})
+	_, r = w.arrived("INBOX", mail("two@x", "boss@example.com", owner, "urgent thing"), filter.Arrived{Backlog: true})
 	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog || len(r.Marks) != 0 {
 		t.Fatalf("in the backlog: %+v, marks %v", r.Decision, r.Marks)
 	}

@@ -179,12 +179,7 @@ func gmail(t *testing.T) *world {
 // arrived.
 func (w *world) labelled(l letter, mailbox string, away bool, flags ...string) letter {
 	w.t.Helper()
-	w.uids[mailbox]++
-	m := w.reader.Read(l.raw)
-	copied := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, l.raw}
-	w.apply(&filter.Arrived{
-		At: w.row(l).Arrived, Seen: w.moment(), Place: copied.place, Flags: ingest.CanonicalFlags(flags), Away: away, Meta: filter.NewMeta(m), Message: m,
-	})
+	copied, _ := w.arrived(mailbox, l.raw, filter.Arrived{At: w.row(l).Arrived, Seen: w.moment(), Away: away}, flags...)
 	return copied
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -45,57 +44,6 @@ func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
 				t.Errorf("%+v", st.Account)
 			}
 		})
-	}
-}
-
-// TestExplanationsOfAKernelAreTrue: parts add up to the score, what they say would
-// flip it does, and a correction makes the score that was announced, unless it drove
-// out a support.
-func TestExplanationsOfAKernelAreTrue(t *testing.T) {
-	for name, o := range kernelOptions() {
-		o.Kernel.Budget = 1000
-		w := newWorld(t, o)
-		w.teach()
-		w.storm(5, 300)
-		flips, corrected := 0, 0
-		for i, key := range w.f.State().Messages.Keys() {
-			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explainer.Explain(k, nil)
-			if err != nil {
-				continue // the owner's own
-			}
-			sum := 0.0
-			for _, p := range ex.Parts {
-				sum += p.Amount
-			}
-			x, err := w.features.Features(k)
-			testkit.OK(t, err)
-			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Learning().Score(x.Vector()) || !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
-				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Learning().Score(x.Vector()))
-			}
-			for _, flip := range ex.Flips {
-				flips++
-				rest := slices.DeleteFunc(x.Vector(), func(f model.Feature) bool { return slices.Contains(flip.Features, f.Index) })
-				if s := w.f.Learner().Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
-					t.Fatalf("%s, %+v: the score is %v", name, flip, s)
-				}
-			}
-			if len(ex.Corrections) == 0 || i%9 != 0 {
-				continue
-			}
-			c := ex.Corrections[0]
-			twin := w.replayed()
-			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
-				t.Fatal(err)
-			}
-			if got := twin.Learning().Score(x.Vector()); math.Abs(got-c.Score) > 1e-6 {
-				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", name, c.Label, got, c.Score)
-			}
-			corrected++
-		}
-		if flips < 5 || corrected < 5 {
-			t.Errorf("%s: met %d flips and %d corrections; too few to mean anything", name, flips, corrected)
-		}
 	}
 }
 

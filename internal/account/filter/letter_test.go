@@ -167,7 +167,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 			a.w.flag(a.about, `\Flagged`)
 		}, "important by flagged"},
 		{"the message is gone", func(a *acts) {
-			a.w.apply(&filter.Vanished{At: a.w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{a.about.place.UID}})
+			a.w.vanish(a.about)
 			a.w.flag(a.letter, `\Flagged`)
 		}, "important by letter"},
 	} {

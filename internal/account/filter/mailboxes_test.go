@@ -17,12 +17,7 @@ import (
 // find delivers what was in a mailbox before hinged was.
 func (w *world) find(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
-	w.uids[mailbox]++
-	m := w.reader.Read(raw)
-	l := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, raw}
-	return l, w.apply(&filter.Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Backlog: true, Away: true, Meta: filter.NewMeta(m), Message: m,
-	})
+	return w.arrived(mailbox, raw, filter.Arrived{Backlog: true, Away: true}, flags...)
 }
 
 func TestOfThePastTrashIsDecidedAndJunkIsNot(t *testing.T) {
@@ -99,12 +94,8 @@ func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
 	w.wait(2 * time.Minute)
 	w.wantLessons("an old message starred")
 	// Moved, it is decided as the old message that it is.
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "Keep", UIDValidity: 1, UIDs: []uint32{1}})
-	m := w.reader.Read(old)
-	w.uids["INBOX"]++
-	r := w.apply(&filter.Arrived{
-		At: store.MomentOf(began.Add(-time.Hour)), Place: placeAt("INBOX", 1, w.uids["INBOX"]), Meta: filter.NewMeta(m), Message: m,
-	})
+	w.vanish(letter{place: placeAt("Keep", 1, 1)})
+	_, r := w.arrived("INBOX", old, filter.Arrived{At: store.MomentOf(began.Add(-time.Hour))})
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog || len(r.Marks) != 0 {
 		t.Errorf("an old message that was moved: %+v, marks %v", r.Decision, r.Marks)
 	}
@@ -118,13 +109,7 @@ func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
 // arriveAgain reports a message as a source does that was told to be restored.
 func (w *world) arriveAgain(id string, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
-	w.uids["INBOX"]++
-	raw := mail(id, "boss@example.com", owner, "urgent thing "+id)
-	m := w.reader.Read(raw)
-	l := letter{placeAt("INBOX", w.validity["INBOX"], w.uids["INBOX"]), m.Key, raw}
-	return l, w.apply(&filter.Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: filter.NewMeta(m), Message: m, Backlog: true, Away: true,
-	})
+	return w.find("INBOX", mail(id, "boss@example.com", owner, "urgent thing "+id), flags...)
 }
 
 func (w *world) reach(mailbox string, backlog uint32) {
@@ -344,14 +329,9 @@ func TestOldMailIsNeverMarked(t *testing.T) {
 			o.MarkWithin = c.within
 			w := newWorld(t, o)
 			w.teach()
-			m := w.reader.Read(mail("old@x", "boss@example.com", owner, "urgent old thing"))
-			w.uids["INBOX"]++
-			l := letter{placeAt("INBOX", 1, w.uids["INBOX"]), m.Key, nil}
 			dated := w.moment().Add(-c.age)
-			r := w.apply(&filter.Arrived{
-				At: min(w.moment(), dated), Seen: w.moment(), Dated: dated, Place: l.place, Flags: ingest.CanonicalFlags(c.flags),
-				Meta: filter.NewMeta(m), Message: m,
-			})
+			l, r := w.arrived("INBOX", mail("old@x", "boss@example.com", owner, "urgent old thing"),
+				filter.Arrived{At: min(w.moment(), dated), Seen: w.moment(), Dated: dated}, c.flags...)
 			if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant {
 				t.Fatalf("decided %+v, want important", r.Decision)
 			}

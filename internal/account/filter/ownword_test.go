@@ -204,6 +204,6 @@ func TestADeletedMessageHasNoStandingMark(t *testing.T) {
 	w.wantMark(l, store.CopyGone)
 	back := w.move(trashed, "INBOX", "$Important", `\Seen`)
 	w.wantMark(l, store.MarkConfirmed)
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: back.place.Mailbox, UIDValidity: back.place.UIDValidity, UIDs: []uint32{back.place.UID}})
+	w.vanish(back)
 	w.wantMark(l, store.CopyGone)
 }

@@ -235,12 +235,8 @@ func TestFlagsAtFirstSightTeachAsFarAsTheyCanBeTheOwners(t *testing.T) {
 				if c.field != "" {
 					field = c.field
 				}
-				m := w.reader.Read(mail("f@x", "a@example.com", owner, "cheap watches", field))
-				place := placeAt(c.mailbox, 1, 1)
-				r := w.apply(&filter.Arrived{
-					At: w.moment().Add(-c.age), Seen: w.moment(), Place: place, Flags: ingest.CanonicalFlags([]string{flag, `\Seen`}),
-					Away: c.away, Backlog: c.backlog, Meta: filter.NewMeta(m), Message: m,
-				})
+				l, r := w.arrived(c.mailbox, mail("f@x", "a@example.com", owner, "cheap watches", field),
+					filter.Arrived{At: w.moment().Add(-c.age), Seen: w.moment(), Away: c.away, Backlog: c.backlog}, flag, `\Seen`)
 				w.wait(time.Hour)
 				want := []string{c.want}
 				switch {
@@ -254,9 +250,9 @@ func TestFlagsAtFirstSightTeachAsFarAsTheyCanBeTheOwners(t *testing.T) {
 					t.Errorf("it was marked: %v", r.Marks)
 				}
 				// What the owner does with it afterwards is theirs.
-				w.apply(&filter.Flagged{At: w.moment(), Place: place, Flags: ingest.CanonicalFlags([]string{flag, `\Seen`, "$Followed"})})
+				w.flag(l, flag, `\Seen`, "$Followed")
 				w.wait(time.Hour)
-				if row := w.row(letter{key: m.Key}); row.Source != store.SourceFlagged && !c.backlog {
+				if row := w.row(l); row.Source != store.SourceFlagged && !c.backlog {
 					t.Errorf("after a star it is %v by %v", row.Label, row.Source)
 				}
 			})
@@ -269,14 +265,11 @@ func TestAFoundStarCountsLess(t *testing.T) {
 	w := newWorld(t, testOptions())
 	var weights []string
 	for _, age := range []time.Duration{time.Hour, 40 * 24 * time.Hour} {
-		m := w.reader.Read(mail(fmt.Sprint(age), fmt.Sprintf("%d@example.com", age), owner, "cheap watches"))
-		w.apply(&filter.Arrived{
-			At: w.moment().Add(-age), Seen: w.moment(), Place: placeAt("INBOX", 1, uint32(age.Hours())), Flags: []string{`\flagged`},
-			Away: age < 2*time.Hour, Backlog: age > 2*time.Hour, Meta: filter.NewMeta(m), Message: m,
-		})
+		found, _ := w.arrived("INBOX", mail(fmt.Sprint(age), fmt.Sprintf("%d@example.com", age), owner, "cheap watches"),
+			filter.Arrived{At: w.moment().Add(-age), Seen: w.moment(), Away: age < 2*time.Hour, Backlog: age > 2*time.Hour}, `\Flagged`)
 		w.wait(time.Hour)
 		l := w.lessons[len(w.lessons)-1]
-		weights = append(weights, fmt.Sprintf("%s %.2f %v", l.Source, l.Weight/w.lessons[0].Weight, w.row(letter{key: m.Key}).Handled == store.HandledWanted))
+		weights = append(weights, fmt.Sprintf("%s %.2f %v", l.Source, l.Weight/w.lessons[0].Weight, w.row(found).Handled == store.HandledWanted))
 	}
 	if fmt.Sprint(weights) != "[found 1.00 false flagged 3.00 true]" {
 		t.Errorf("got %v", weights)

@@ -331,9 +331,7 @@ func TestWhatTheOwnersMailSaysTeachesAsMuch(t *testing.T) {
 		for _, flags := range [][]string{nil, {`\Seen`}} {
 			w, l := asked(t, "Boat")
 			days, active := w.f.State().Account.ActiveDays, w.f.State().Account.LastActive
-			w.uids["Sent"]++
-			m := w.reader.Read(c.own)
-			w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("Sent", 1, w.uids["Sent"]), Flags: flags, Backlog: flags != nil, Meta: filter.NewMeta(m), Message: m})
+			w.arrived("Sent", c.own, filter.Arrived{Backlog: flags != nil}, flags...)
 			if is := w.f.State().Account.LastActive != active || w.f.State().Account.ActiveDays != days; is != c.active {
 				t.Errorf("%s: shows that the owner is there: %v", c.name, is)
 			}

@@ -274,10 +274,9 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 // Old mail that is read at the first start says nothing of how long hinged has waited.
 func TestOldMailIsNoTimeWithoutLessons(t *testing.T) {
 	w := newWorld(t, testOptions())
-	for uid := range uint32(3) {
+	for range 3 {
 		w.now = w.now.Add(idleTime)
-		m := w.reader.Read(mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
-		w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("INBOX", w.validity["INBOX"], 99+uid), Backlog: true, Meta: filter.NewMeta(m), Message: m})
+		w.arrived("INBOX", mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"), filter.Arrived{Backlog: true})
 	}
 	w.warned("after old mail", "")
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -303,12 +302,7 @@ func TestAFoundStarIsTakenBack(t *testing.T) {
 	w.takes = true
 	w.teach()
 	before := learnt(w.f)
-	m := w.reader.Read(mail("found@x", "a@example.com", owner, "cheap watches"))
-	l := letter{place: placeAt("INBOX", 1, 99), key: m.Key}
-	w.apply(&filter.Arrived{
-		At: w.moment(), Seen: w.moment().Add(time.Hour), Place: l.place, Flags: ingest.CanonicalFlags([]string{`\Flagged`}),
-		Away: true, Meta: filter.NewMeta(m), Message: m,
-	})
+	l, _ := w.arrived("INBOX", mail("found@x", "a@example.com", owner, "cheap watches"), filter.Arrived{Seen: w.moment().Add(time.Hour), Away: true}, `\Flagged`)
 	w.wait(2 * time.Minute)
 	w.wantLessons("found", "important by found")
 	w.flag(l)

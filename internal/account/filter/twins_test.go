@@ -368,7 +368,7 @@ func TestACompanionIsFollowedToWhereItsMessageIs(t *testing.T) {
 	w.done(m, ingest.Companion)
 	w.flag(l, ingest.Companion)
 	w.wait(time.Hour)
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+	w.vanish(l)
 	w.marks = nil
 	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); ok {

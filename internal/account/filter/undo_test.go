@@ -257,7 +257,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 		w.untaught("the move", func() {
 			w.undo(false)
 			r := w.requestFor(m.ID)
-			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+			w.vanish(l)
 			w.cleared(r, ingest.MarkGone)
 			w.wantLedger(m.ID, store.MarkConfirmed)
 			w.marks = nil
@@ -272,7 +272,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 	})
 	t.Run("back after a month", func(t *testing.T) {
 		w, l, m := marked(t)
-		w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+		w.vanish(l)
 		if got := w.undo(false); slices.ContainsFunc(got, func(r ingest.MarkRequest) bool { return r.ID == m.ID }) {
 			t.Error("asked back where it is not")
 		}

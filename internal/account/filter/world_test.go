@@ -192,18 +192,30 @@ type letter struct {
 	raw   []byte
 }
 
-// deliver puts a message into a mailbox.
-func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
+// arrived brings a message into a mailbox as a source reports it with e, now unless e says when.
+func (w *world) arrived(mailbox string, raw []byte, e filter.Arrived, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
 	w.uids[mailbox]++
 	m := w.reader.Read(raw)
 	l := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, raw}
-	meta := filter.NewMeta(m)
-	meta.Personal = meta.Personal && w.personal
-	r := w.apply(&filter.Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: meta, Message: m,
-	})
-	return l, r
+	e.Place, e.Flags, e.Meta, e.Message = l.place, ingest.CanonicalFlags(flags), filter.NewMeta(m), m
+	e.Meta.Personal = e.Meta.Personal && w.personal
+	if e.At == 0 {
+		e.At = w.moment()
+	}
+	return l, w.apply(&e)
+}
+
+// deliver puts a message into a mailbox.
+func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
+	w.t.Helper()
+	return w.arrived(mailbox, raw, filter.Arrived{}, flags...)
+}
+
+// vanish has a message gone from its place.
+func (w *world) vanish(l letter) filter.Result {
+	w.t.Helper()
+	return w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 }
 
 func (w *world) flag(l letter, flags ...string) filter.Result {
@@ -220,7 +232,7 @@ func (w *world) read(l letter) filter.Result {
 // move takes a message to another mailbox, with its flags, as IMAP's MOVE does.
 func (w *world) move(l letter, to string, flags ...string) letter {
 	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+	w.vanish(l)
 	moved, _ := w.deliver(to, l.raw, flags...)
 	return moved
 }

@@ -171,13 +171,7 @@ func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
 	q := newProcess(t, c)
 	q.start(small)
 	fill(c, 71, 4, 80)
-	eventually(t, func() error {
-		s := q.engine.Status()
-		if len(s.Partitions) != 1 || !s.Partitions[0].Stopped {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
+	q.while(func(s Status) bool { return len(s.Partitions) != 1 || !s.Partitions[0].Stopped })
 	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "“hinged kafka recover 0” shows what can be done") {
 		t.Errorf("the problem does not say what to do: %s", problem)
 	}

@@ -74,8 +74,7 @@ func TestOthersGoBeforeAnAccountThatFloods(t *testing.T) {
 	c := newCluster(1)
 	flood(c, 401, 3, 40, 30)
 	want, twin := undisturbed(t, c)
-	own := newCluster(1)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	way := &heldBack{broker: p.broker, free: make(chan struct{})}
 	p.start(func(o *Options) { o.Broker, o.AccountLimit = way, limit })
@@ -114,12 +113,7 @@ func TestOthersGoBeforeAnAccountThatFloods(t *testing.T) {
 	})
 	close(way.free)
 	eventually(t, func() error { return caughtUp(own, p) })
-	eventually(t, func() error {
-		if s := p.engine.Status(); !s.CaughtUp() || len(s.Partitions[0].SetAside) > 0 {
-			return fmt.Errorf("caught up it says %+v", s.Partitions[0])
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return !s.CaughtUp() || len(s.Partitions[0].SetAside) > 0 })
 	sameDigests(t, digests(t, p.store), want)
 	sameInOrder(t, own, twin)
 }
@@ -128,9 +122,7 @@ func TestOthersGoBeforeAnAccountThatFloods(t *testing.T) {
 // that those of each account, repetitions left out, are in its order.
 func sameInOrder(t *testing.T, c, twin *cluster) {
 	t.Helper()
-	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-		sameRecords(t, topic, c.all(topic), twin.all(topic))
-	}
+	sameOutput(t, c, twin)
 	got, _ := said(t, c)
 	want, _ := said(t, twin)
 	for account, all := range want {
@@ -153,8 +145,7 @@ func TestKilledWhileAccountsAreBehindItComesToTheSame(t *testing.T) {
 			fill(c, seed, 9, 150)
 			flood(c, seed+1000, 5, 10, 40)
 			want, twin := undisturbed(t, c, forgetful)
-			own := newCluster(2)
-			own.topics[testTopics.Input] = c.topics[testTopics.Input]
+			own := c.anew()
 			rng := rand.New(rand.NewPCG(seed, 3))
 			p := newProcess(t, own)
 			p.journalCap, p.checkpointEvery = 5, 2
@@ -224,18 +215,13 @@ func TestOnlySoManyAccountsAreSetAside(t *testing.T) {
 		}
 	}
 	want, twin := undisturbed(t, c)
-	own := newCluster(1)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	way := &heldBack{broker: p.broker, free: make(chan struct{})}
 	p.start(func(o *Options) { o.Broker, o.AccountLimit, o.CacheAccounts = way, 1, 1000 })
 	end := own.marks(testTopics.Input)[0].End
-	eventually(t, func() error {
-		s := p.engine.Status()
-		if len(s.Partitions) == 0 || s.Partitions[0].Stopped || s.Partitions[0].next != end || len(s.Partitions[0].SetAside) != store.MostAside {
-			return fmt.Errorf("the status is %+v", s)
-		}
-		return nil
+	p.while(func(s Status) bool {
+		return len(s.Partitions) == 0 || s.Partitions[0].Stopped || s.Partitions[0].next != end || len(s.Partitions[0].SetAside) != store.MostAside
 	})
 	close(way.free)
 	eventually(t, func() error { return caughtUp(own, p) })
@@ -255,41 +241,21 @@ func TestRetentionThatOvertakesAnAccountStopsThePartition(t *testing.T) {
 	way := &heldBack{broker: p.broker, free: make(chan struct{})}
 	p.start(func(o *Options) { o.Broker, o.AccountLimit = way, 5 })
 	end := c.marks(testTopics.Input)[0].End
-	eventually(t, func() error {
-		if s := p.engine.Status(); len(s.Partitions) == 0 || s.Partitions[0].next != end {
-			return fmt.Errorf("the status is %+v", s)
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return len(s.Partitions) == 0 || s.Partitions[0].next != end })
 	p.stop()
 	at := p.stored()[0]
 	cut := (at.Behind + end) / 2
 	c.cut(testTopics.Input, 0, cut)
 	p.start()
-	eventually(t, func() error {
-		if s := p.engine.Status(); len(s.Partitions) == 0 || !s.Partitions[0].Stopped {
-			return fmt.Errorf("it does not stop: %+v", s)
-		}
-		return nil
-	})
-	eventually(t, func() error {
-		if len(snapshots(t, c)) == 0 {
-			return errors.New("it has not put what it knows into a snapshot")
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return len(s.Partitions) == 0 || !s.Partitions[0].Stopped })
+	allSaved(t, c)
 	r, err := recoverer(c).Recover(t.Context(), 0, FromSnapshot, false)
 	testkit.OK(t, err)
 	if r.Next != end || r.Unread != cut-at.Behind {
 		t.Errorf("it goes on at %d without %d records, want %d and %d", r.Next, r.Unread, end, cut-at.Behind)
 	}
 	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if s := p.engine.Status(); s.Partitions[0].Stopped || !s.CaughtUp() {
-			return fmt.Errorf("it does not go on: %+v", s.Partitions[0])
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return s.Partitions[0].Stopped || !s.CaughtUp() })
 	// All messages of the others are decided, and of the one all that were left.
 	decided := map[string]bool{}
 	for _, r := range c.all(testTopics.Decisions) {

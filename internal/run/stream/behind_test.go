@@ -82,8 +82,7 @@ func TestAPartitionThatIsStoppedAtItsBeginningSaysWhatWaits(t *testing.T) {
 	p := newProcess(t, c)
 	mailTo(c, 0, 5, epoch)
 	now := epoch.Add(time.Hour)
-	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(func(o *Options) { o.SnapshotEvery = 1 << 40 })
 	p.stop()
 	mailTo(c, 5, 20, epoch.Add(time.Minute))
 	c.cut(testTopics.Input, 0, 15) // what it would go on from is gone

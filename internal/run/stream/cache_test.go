@@ -99,8 +99,7 @@ func TestManyPartitionsKeepToTheMemoryLimit(t *testing.T) {
 	c := newCluster(partitions)
 	fill(c, 95, 300, 400)
 	p := newProcess(t, c)
-	p.start(func(o *Options) { o.Memory = limit })
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(func(o *Options) { o.Memory = limit })
 	mail, rows := int64(0), 0
 	eventually(t, func() error {
 		p.engine.mu.Lock()

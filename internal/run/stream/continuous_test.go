@@ -38,8 +38,7 @@ func TestALogThatLostItsEndAndHasGrownStopsThePartition(t *testing.T) {
 				}
 				return nil
 			}
-			p.start(small, func(o *Options) { o.SnapshotEvery = 1 })
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run(small, func(o *Options) { o.SnapshotEvery = 1 })
 			at := p.positions()[0]
 			eventually(t, func() error {
 				if cond, err := recoverer(c).Examine(t.Context(), 0); err != nil || cond.Snapshot == nil || cond.Snapshot.Offset != at {

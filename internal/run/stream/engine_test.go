@@ -40,8 +40,7 @@ func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
 	for _, a := range accidents {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			own := newCluster(2)
-			own.topics[testTopics.Input] = c.topics[testTopics.Input]
+			own := c.anew()
 			p := newProcess(t, own)
 			var kills int
 			for caught := false; !caught; {
@@ -79,9 +78,7 @@ func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
 			p.broker.produce = nil
 			p.start()
 			sameDigests(t, digests(t, p.store), want)
-			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-				sameRecords(t, topic, own.all(topic), twin.all(topic))
-			}
+			sameOutput(t, own, twin)
 		})
 	}
 }
@@ -90,8 +87,7 @@ func TestARebalanceInTheMiddleOfABatchLosesNothing(t *testing.T) {
 	c := newCluster(4)
 	fill(c, 3, 9, 300)
 	want, twin := undisturbed(t, c)
-	own := newCluster(4)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	var calls atomic.Int32
 	p.broker.produce = func(_ string, _ []kafka.Record, written bool) error {
@@ -101,12 +97,9 @@ func TestARebalanceInTheMiddleOfABatchLosesNothing(t *testing.T) {
 		}
 		return nil
 	}
-	p.start(func(o *Options) { o.BatchRecords = 10 })
-	eventually(t, func() error { return caughtUp(own, p) })
+	p.run(func(o *Options) { o.BatchRecords = 10 })
 	sameDigests(t, digests(t, p.store), want)
-	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-		sameRecords(t, topic, own.all(topic), twin.all(topic))
-	}
+	sameOutput(t, own, twin)
 	if s := p.engine.Status(); s.Rebalances < 3 {
 		t.Errorf("got %d rebalances; the test is to have several", s.Rebalances)
 	}
@@ -166,11 +159,8 @@ func TestWhatIsHeldStaysBoundedWhileProduceIsRefused(t *testing.T) {
 	if n := len(c.all(testTopics.Decisions)); n < messages*8/10 {
 		t.Errorf("got %d decisions", n)
 	}
-	eventually(t, func() error {
-		if s := p.engine.Status(); s.Partitions[0].Problem != "" || !s.Partitions[0].CaughtUp() || *s.Partitions[0].OldestSeconds > 0 {
-			return fmt.Errorf("caught up it says %+v", s.Partitions[0])
-		}
-		return nil
+	p.while(func(s Status) bool {
+		return s.Partitions[0].Problem != "" || !s.Partitions[0].CaughtUp() || *s.Partitions[0].OldestSeconds > 0
 	})
 }
 
@@ -178,8 +168,7 @@ func TestTheBrokerIsGoneForAWhile(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 6, 5, 100)
 	want, _ := undisturbed(t, c)
-	own := newCluster(2)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	var calls atomic.Int32
 	gone := func() error {
@@ -190,8 +179,7 @@ func TestTheBrokerIsGoneForAWhile(t *testing.T) {
 	}
 	p.broker.read = func(string, int32) error { return gone() }
 	p.broker.produce = func(string, []kafka.Record, bool) error { return gone() }
-	p.start(func(o *Options) { o.BatchRecords = 5 })
-	eventually(t, func() error { return caughtUp(own, p) })
+	p.run(func(o *Options) { o.BatchRecords = 5 })
 	sameDigests(t, digests(t, p.store), want)
 }
 
@@ -212,11 +200,8 @@ func TestAForgedReplyInAStreamTeachesNothing(t *testing.T) {
 	count := func(want Counts) {
 		t.Helper()
 		eventually(t, func() error { return caughtUp(c, p) })
-		eventually(t, func() error {
-			if n := p.engine.Status().Counts; n.Own != want.Own || n.Lessons != want.Lessons || n.Decisions() != want.Important {
-				return fmt.Errorf("got %+v, want %+v", n, want)
-			}
-			return nil
+		p.while(func(s Status) bool {
+			return s.Own != want.Own || s.Lessons != want.Lessons || s.Decisions() != want.Important
 		})
 	}
 	count(Counts{Important: 4})
@@ -238,14 +223,8 @@ func TestFeedbackThatNamesSeveralMessagesIsADeadLetter(t *testing.T) {
 	}
 	c.put(testTopics.Input, feedbackRecord("a", "1@x", "important", "explicit", epoch))
 	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if n := p.engine.Status().Counts; n.Lessons != 0 || n.DeadLetters[kafka.Conflict] != 1 {
-			return fmt.Errorf("got %+v", n)
-		}
-		return nil
-	})
+	p.run()
+	p.while(func(s Status) bool { return s.Lessons != 0 || s.DeadLetters[kafka.Conflict] != 1 })
 	for _, r := range c.all(testTopics.DeadLetters) {
 		if why, _ := r.Header("x-hinged-reason"); string(why) != string(kafka.Conflict) {
 			t.Errorf("the reason is %q", why)
@@ -268,8 +247,7 @@ func TestCountsAndSkippedMarkers(t *testing.T) {
 	c.marker(testTopics.Input, 0)
 	c.marker(testTopics.Input, 0)
 	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run()
 	var n Counts
 	eventually(t, func() error { // they are counted a moment after the commit
 		n = p.engine.Status().Counts
@@ -312,14 +290,9 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	put(10, kafka.Forget{Sender: "a@example.org"})        // the owner
 	say(11, 3, true)
 	p := newProcess(t, c)
-	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error { // they are counted a moment after the commit
-		n := p.engine.Status().Counts
-		if n.Rewritten != 2 || n.DeadLetters[kafka.UnknownAccount] != 1 || n.DeadLetters[kafka.UnknownMessage] != 1 || n.DeadLetters[kafka.BadValue] != 1 {
-			return fmt.Errorf("got %+v", n)
-		}
-		return nil
+	p.run(func(o *Options) { o.SnapshotEvery = 1 << 40 })
+	p.while(func(s Status) bool {
+		return s.Rewritten != 2 || s.DeadLetters[kafka.UnknownAccount] != 1 || s.DeadLetters[kafka.UnknownMessage] != 1 || s.DeadLetters[kafka.BadValue] != 1
 	})
 	_, f, err := p.engine.View(t.Context(), "kafka:a")
 	testkit.OK(t, err)

@@ -23,13 +23,11 @@ func cutOff(t *testing.T) (c *cluster, older, stopped *process) {
 	c.mindful = true // what is to be forgotten makes a snapshot
 	fill(c, 351, 4, 60)
 	older = newProcess(t, c)
-	older.start(unsaved)
-	eventually(t, func() error { return caughtUp(c, older) })
+	older.run(unsaved)
 	older.stop()
 	fill(c, 353, 4, 60)
 	stopped = newProcess(t, c)
-	stopped.start(unsaved)
-	eventually(t, func() error { return caughtUp(c, stopped) })
+	stopped.run(unsaved)
 	at := stopped.positions()[0]
 	stopped.stop()
 	c.lose(testTopics.Input, 0, at-20)
@@ -134,8 +132,7 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 		c.mindful = true
 		fill(c, 351, 4, 120)
 		p := newProcess(t, c)
-		p.start(small)
-		eventually(t, func() error { return caughtUp(c, p) })
+		p.run(small)
 		allSaved(t, c)
 		p.stop()
 		c.lose(testTopics.Input, 0, 1)
@@ -151,13 +148,11 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 		c.mindful = true
 		fill(c, 351, 4, 60)
 		p := newProcess(t, c)
-		p.start(small)
-		eventually(t, func() error { return caughtUp(c, p) })
+		p.run(small)
 		allSaved(t, c)
 		p.stop()
 		fill(c, 353, 4, 60)
-		p.start(unsaved)
-		eventually(t, func() error { return caughtUp(c, p) })
+		p.run(unsaved)
 		at := p.positions()[0]
 		p.stop()
 		c.lose(testTopics.Input, 0, at-10)
@@ -179,8 +174,7 @@ func TestAStartWithTheLastCopyReadsNoSnapshots(t *testing.T) {
 		}
 		return nil
 	}
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	allSaved(t, c)
 	eventually(t, func() error {
 		info, err := p.store.of(0).PartitionInfo()
@@ -192,8 +186,7 @@ func TestAStartWithTheLastCopyReadsNoSnapshots(t *testing.T) {
 	p.stop()
 	refuse.Store(true)
 	fill(c, 362, 4, 20)
-	p.start(small, func(o *Options) { o.Behind = 5000 })
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small, func(o *Options) { o.Behind = 5000 })
 }
 
 func TestKeysOfManifests(t *testing.T) {

@@ -209,8 +209,7 @@ func TestTheCopyOfAPartitionThatMovedAwayIsDropped(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 371, 6, 60)
 	p, q := newProcess(t, c), newProcess(t, c)
-	p.start(unsaved)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(unsaved)
 	p.stop()
 	if n := len(snapshots(t, c)); n > 0 {
 		t.Fatalf("%d partitions have a snapshot", n)

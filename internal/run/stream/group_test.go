@@ -45,8 +45,7 @@ func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
 			c.frequent = true
 			fill(c, seed, 20, 400)
 			want, twin := undisturbed(t, c, forgetful)
-			own := newCluster(6)
-			own.topics[testTopics.Input] = c.topics[testTopics.Input]
+			own := c.anew()
 			rng := rand.New(rand.NewPCG(seed, 2))
 			var all []*process
 			var dead [3]atomic.Bool
@@ -77,9 +76,7 @@ func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
 				t.Errorf("killed %d times only", kills)
 			}
 			sameDigests(t, newest(t, all...), want)
-			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-				sameRecords(t, topic, own.all(topic), twin.all(topic))
-			}
+			sameOutput(t, own, twin)
 		})
 	}
 }
@@ -102,8 +99,7 @@ func TestAZombieDoesNoHarm(t *testing.T) {
 		}
 		return nil
 	}
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	// It goes on beside the new owner, commits and snapshots late.
 	slow.Store(true)
 	c.bury(0)
@@ -117,15 +113,12 @@ func TestAZombieDoesNoHarm(t *testing.T) {
 	want, twin := undisturbed(t, c)
 	sameDigests(t, digests(t, q.store), want)
 	sameDigests(t, digests(t, p.store), want)
-	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-		sameRecords(t, topic, c.all(topic), twin.all(topic))
-	}
+	sameOutput(t, c, twin)
 	// A third begins from what the two of them left.
 	r := newProcess(t, c)
 	p.stop()
 	q.stop()
-	r.start(small)
-	eventually(t, func() error { return caughtUp(c, r) })
+	r.run(small)
 	for n := range want {
 		if _, _, err := r.engine.View(t.Context(), n); err != nil {
 			t.Fatal(err)
@@ -138,8 +131,7 @@ func TestOnePartitionIsStoppedAndSaysSoAndTheOthersGoOn(t *testing.T) {
 	c := newCluster(3)
 	fill(c, 31, 9, 200)
 	p := newProcess(t, c)
-	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40; o.SnapshotInterval = time.Hour })
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(func(o *Options) { o.SnapshotEvery = 1 << 40; o.SnapshotInterval = time.Hour })
 	p.stop()
 	fill(c, 32, 9, 200)
 	end := c.marks(testTopics.Input)[1].End
@@ -178,39 +170,24 @@ func TestTheLogIsCutUnderAReader(t *testing.T) {
 		return errRefused
 	}
 	p.start()
-	eventually(t, func() error {
-		if s := p.engine.Status(); len(s.Partitions) != 1 || s.Partitions[0].Problem == "" {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return len(s.Partitions) != 1 || s.Partitions[0].Problem == "" })
 	c.cut(testTopics.Input, 0, 20)
 	cut.Store(true)
-	eventually(t, func() error {
-		if s := p.engine.Status(); !s.Partitions[0].Stopped {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return !s.Partitions[0].Stopped })
 }
 
 func TestAnotherNumberOfPartitionsStopsAll(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 34, 5, 60)
 	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run()
 	p.stop()
 	for _, topic := range testTopics.All() {
 		c.topics[topic] = append(c.topics[topic], newLog(topic, 0))
 	}
 	p.start()
-	eventually(t, func() error {
-		s := p.engine.Status()
-		if len(s.Partitions) != 3 || !s.Partitions[0].Stopped || !s.Partitions[1].Stopped {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
+	p.while(func(s Status) bool {
+		return len(s.Partitions) != 3 || !s.Partitions[0].Stopped || !s.Partitions[1].Stopped
 	})
 	if problem := p.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "has 3, it had 2") {
 		t.Errorf("it says %s", problem)
@@ -221,8 +198,7 @@ func TestAnAccountOfAnotherProcessIsNotShown(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 35, 6, 60)
 	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run()
 	q := newProcess(t, c)
 	q.start()
 	eventually(t, func() error {

@@ -43,8 +43,7 @@ func TestAPartitionWhoseFileIsDamagedIsTakenOverFromItsSnapshot(t *testing.T) {
 	c, all := newCluster(3), newCluster(3)
 	fillTwo(c, all, 71, 9, 200)
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	allSaved(t, c)
 	p.stop()
 	spoil(t, p, 1)
@@ -80,8 +79,7 @@ func TestAPartitionWhoseFileIsDamagedStopsWithoutASnapshot(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 73, 6, 100)
 	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run()
 	p.stop()
 	if c.marks(testTopics.Input)[1].End == 0 {
 		t.Fatal("there was nothing in the partition")
@@ -93,12 +91,8 @@ func TestAPartitionWhoseFileIsDamagedStopsWithoutASnapshot(t *testing.T) {
 	spoil(t, p, 1)
 	fill(c, 74, 6, 100)
 	p.start()
-	eventually(t, func() error {
-		s := p.engine.Status()
-		if len(s.Partitions) != 2 || !s.Partitions[1].Stopped || p.positions()[0] != c.marks(testTopics.Input)[0].End {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
+	p.while(func(s Status) bool {
+		return len(s.Partitions) != 2 || !s.Partitions[1].Stopped || p.positions()[0] != c.marks(testTopics.Input)[0].End
 	})
 	if p.store.of(1) != nil {
 		t.Error("the partition that stopped has a file")
@@ -140,8 +134,7 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 				}
 				return nil
 			}
-			p.start(small)
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run(small)
 			allSaved(t, c)
 			others = func() error {
 				at := p.engine.Status().Partitions
@@ -205,8 +198,7 @@ func TestDamageThatVerifyFindsIsMendedWithoutMail(t *testing.T) {
 	fill(c, 78, 6, 100)
 	want, _ := undisturbed(t, c)
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	allSaved(t, c)
 	eventually(t, func() error { return scrubbed(p) })
 	p.stop()
@@ -218,12 +210,7 @@ func TestDamageThatVerifyFindsIsMendedWithoutMail(t *testing.T) {
 	if report, err := p.store.of(1).Verify(t.Context()); err != nil || report.OK() {
 		t.Fatalf("Verify: %+v, %v, want a problem", report, err)
 	}
-	eventually(t, func() error {
-		if s := p.engine.Status(); s.Partitions[1].DamagedFile != file+".damaged-1" {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return s.Partitions[1].DamagedFile != file+".damaged-1" })
 	takenOver(t, c, p)
 	sameDigests(t, digests(t, p.store), want)
 }
@@ -233,8 +220,7 @@ func TestAPartitionWhoseFilesAreDamagedAgainAndAgainIsStopped(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 79, 6, 100)
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	allSaved(t, c)
 	for n := range mostDamaged + 1 {
 		// No commit is under way: if pages change within one, bbolt may take all memory.
@@ -251,12 +237,8 @@ func TestAPartitionWhoseFilesAreDamagedAgainAndAgainIsStopped(t *testing.T) {
 			return fmt.Errorf("damaged %d times, it says %+v", n+1, s)
 		})
 	}
-	eventually(t, func() error {
-		s := p.engine.Status()
-		if end := c.marks(testTopics.Input)[0].End; s.Partitions[0].Position != end || s.Partitions[0].Stopped {
-			return fmt.Errorf("the other partition stands at %d of %d: %+v", s.Partitions[0].Position, end, s)
-		}
-		return nil
+	p.while(func(s Status) bool {
+		return s.Partitions[0].Position != c.marks(testTopics.Input)[0].End || s.Partitions[0].Stopped
 	})
 	if _, err := p.engine.Accounts(); err != nil {
 		t.Errorf("the accounts of the other partition can't be listed: %v", err)

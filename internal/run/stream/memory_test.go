@@ -70,6 +70,15 @@ func newCluster(partitions int) *cluster {
 	return c
 }
 
+// anew is a cluster with the input of c, of which nothing was read yet.
+func (c *cluster) anew() *cluster {
+	own := newCluster(len(c.marks(testTopics.Input)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	return own
+}
+
 // newLog makes a partition of a topic that was created again so many times.
 func newLog(topic string, generation byte) *log {
 	l := &log{markers: map[int64]bool{}}

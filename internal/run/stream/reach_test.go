@@ -47,8 +47,7 @@ func TestWhenItIsCommittedDecidesNothing(t *testing.T) {
 	c.frequent = true
 	fill(c, 81, 3, 500)
 	run := func(n uint64) (*process, *cluster) {
-		own := newCluster(2)
-		own.topics[testTopics.Input] = c.topics[testTopics.Input]
+		own := c.anew()
 		p := newProcess(t, own)
 		rng := rand.New(rand.NewPCG(n, 2))
 		limits := func(o *Options) { o.BatchRecords = 1 }
@@ -61,8 +60,7 @@ func TestWhenItIsCommittedDecidesNothing(t *testing.T) {
 			time.Sleep(time.Duration(rng.IntN(200)) * time.Millisecond)
 			p.stop()
 		}
-		p.start(forgetful, limits)
-		eventually(t, func() error { return caughtUp(own, p) })
+		p.run(forgetful, limits)
 		return p, own
 	}
 	p, want := run(0)
@@ -83,9 +81,7 @@ func TestWhenItIsCommittedDecidesNothing(t *testing.T) {
 					t.Errorf("account %s is\n%+v, want\n%+v", name, others[name], row)
 				}
 			}
-			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-				sameRecords(t, topic, got.all(topic), want.all(topic))
-			}
+			sameOutput(t, got, want)
 		})
 	}
 }
@@ -101,8 +97,7 @@ func TestProcessesThatDifferAreNoticed(t *testing.T) {
 			never := func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1<<40, time.Hour }
 			p, q := newProcess(t, c), newProcess(t, c)
 			run := func(p *process, tunes ...tune) {
-				p.start(tunes...)
-				eventually(t, func() error { return caughtUp(c, p) })
+				p.run(tunes...)
 			}
 			fill(c, 91, 3, 60)
 			run(p, never)

@@ -47,8 +47,7 @@ func TestTheReasonsOfDecisions(t *testing.T) {
 		c := newCluster(1)
 		put(c)
 		p := newProcess(t, c)
-		p.start(tunes...)
-		eventually(t, func() error { return caughtUp(c, p) })
+		p.run(tunes...)
 		p.stop()
 		maps.Copy(seen, reasonsOf(t, c))
 	}
@@ -134,8 +133,7 @@ func TestAMessageThatComesAgainIsNotMarkedAgainAgainstItsOwnersWord(t *testing.T
 			}
 			c.put(testTopics.Input, message)
 			p := newProcess(t, c)
-			p.start()
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run()
 			var got []kafka.Decision
 			for _, r := range c.all(testTopics.Decisions) {
 				var d kafka.Decision

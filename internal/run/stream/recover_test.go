@@ -126,8 +126,7 @@ func TestACreatedAgainTopicStopsItsPartitionsUntilTheyAreRecovered(t *testing.T)
 			c, all := newCluster(2), newCluster(2)
 			fillTwo(c, all, 301, 6, 120)
 			p := newProcess(t, c)
-			p.start(small)
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run(small)
 			at := p.positions()
 			before := digests(t, p.store)
 			oldDecisions := len(c.all(testTopics.Decisions))
@@ -243,8 +242,7 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 			c := newCluster(3)
 			fill(c, 311, 9, 200)
 			p := newProcess(t, c)
-			p.start(small)
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run(small)
 			at := p.positions()[1]
 			p.stop()
 			fill(c, 312, 9, 200)
@@ -316,8 +314,7 @@ func TestRecoverRefusesWhatItShould(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 321, 6, 80)
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	for _, from := range []string{FromSnapshot, FromStart, FromNothing} {
 		if done, err := recoverer(c).Recover(t.Context(), 0, from, false); !errors.Is(err, ErrHealthy) {
 			t.Errorf("a healthy partition from %s: %+v, %v", from, done, err)
@@ -326,12 +323,7 @@ func TestRecoverRefusesWhatItShould(t *testing.T) {
 	if _, err := recoverer(c).Examine(t.Context(), 2); err == nil || !strings.Contains(err.Error(), "has no partition 2; it has 2") {
 		t.Errorf("no such partition: %v", err)
 	}
-	eventually(t, func() error {
-		if n := len(snapshots(t, c)); n != 2 {
-			return fmt.Errorf("%d partitions have a snapshot", n)
-		}
-		return nil
-	})
+	allSaved(t, c)
 	p.stop()
 	c.recreate(testTopics.Input)
 	if _, err := recoverer(c).Recover(t.Context(), 0, "nowhere", true); err == nil || !strings.Contains(err.Error(), `from snapshot, start or empty, not from "nowhere"`) {
@@ -368,12 +360,7 @@ func TestSnapshotsAreWrittenAnewIntoACreatedAgainTopic(t *testing.T) {
 	p.start(small)
 	fill(c, 331, 4, 120)
 	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if len(snapshots(t, c)) == 0 {
-			return errors.New("no snapshot")
-		}
-		return nil
-	})
+	allSaved(t, c)
 	c.recreate(testTopics.Snapshots)
 	// It has as many records as the old one had.
 	for n := range 500 {
@@ -391,8 +378,7 @@ func TestSnapshotsAreWrittenAnewIntoACreatedAgainTopic(t *testing.T) {
 	p.stop()
 	c.cut(testTopics.Input, 0, snapshots(t, c)[0])
 	q := newProcess(t, c)
-	q.start(small)
-	eventually(t, func() error { return caughtUp(c, q) })
+	q.run(small)
 	eventually(t, func() error { return whole(q) })
 	sameDigests(t, digests(t, q.store), want)
 }
@@ -405,8 +391,7 @@ func TestBrokersWithoutIDs(t *testing.T) {
 		c.topics[topic][0].id = kafka.TopicID{}
 	}
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	p.stop()
 	for _, r := range c.all(testTopics.Decisions) {
 		if id, _ := r.Header("ce_id"); strings.Count(string(id), "/") != 2 || strings.Contains(string(r.Value), "topic_id") {
@@ -418,8 +403,7 @@ func TestBrokersWithoutIDs(t *testing.T) {
 		c.topics[topic][0].id = kafka.TopicID{7}
 	}
 	fill(c, 342, 4, 60)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	info, err := p.store.of(0).PartitionInfo()
 	if err != nil || info.TopicID != (kafka.TopicID{7}) {
 		t.Errorf("the store has the id %v, %v", info.TopicID, err)

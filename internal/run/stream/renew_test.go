@@ -114,8 +114,7 @@ func TestSettingsOfARenewalAreThoseOfARestart(t *testing.T) {
 		c := newCluster(2)
 		fill(c, 5, 5, 100)
 		p := newProcess(t, c)
-		p.start()
-		eventually(t, func() error { return caughtUp(c, p) })
+		p.run()
 		if i == 0 {
 			p.renew(stern)
 		} else {
@@ -168,8 +167,7 @@ func TestARenewalEndsAWaitForBrokers(t *testing.T) {
 	c := newCluster(2)
 	fill(c, 3, 5, 60)
 	want, twin := undisturbed(t, c)
-	own := newCluster(2)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	var refused atomic.Int32
 	p.broker.produce = func(string, []kafka.Record, bool) error { refused.Add(1); return errRefused }

@@ -69,8 +69,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 			p.hooks = boltfile.Hooks{Copy: 20_000, Slice: 2, Incoming: 2000}
 			often := func(o *Options) { o.SnapshotEvery, o.Behind = 40, 20 }
 			if k.anew { // there is something to take over
-				p.start(often)
-				eventually(t, func() error { return caughtUp(c, p) })
+				p.run(often)
 				allSaved(t, c)
 				p.stop()
 				p.path = filepath.Join(t.TempDir(), "s.db")
@@ -99,8 +98,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 			i.mu.Unlock()
 
 			fill(c, 8, accounts, 100)
-			p.start(often)
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run(often)
 			eventually(t, func() error {
 				err := scrubbed(p)
 				for _, s := range p.engine.Status().Partitions {

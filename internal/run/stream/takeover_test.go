@@ -72,8 +72,7 @@ func retain(t *testing.T, c *cluster) {
 func makeSnapshot(t *testing.T, c *cluster) {
 	t.Helper()
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	eventually(t, func() error { return atLeast(t, c, 1) })
 	p.stop()
 }
@@ -133,8 +132,7 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 	c, all := newCluster(3), newCluster(3)
 	fillTwo(c, all, 41, 9, 300)
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	allSaved(t, c)
 	fillTwo(c, all, 42, 12, 40)
 	eventually(t, func() error { return caughtUp(c, p) })
@@ -160,8 +158,7 @@ func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
 	makeSnapshot(t, c)
 	retain(t, c)
 	q := newProcess(t, c)
-	q.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
-	eventually(t, func() error { return caughtUp(c, q) })
+	q.run(func(o *Options) { o.SnapshotEvery = 1 << 40 })
 	q.stop()
 
 	// Nothing of a snapshot can be fetched but what the scan reads.
@@ -290,8 +287,7 @@ func TestSnapshotsThatKnowWhatWasForgottenAreTakenBackLater(t *testing.T) {
 				put(kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s%d@example.net\r\n\r\nsecret%d\r\n", n+1, n+1, n+1)})
 			}
 			tuned := func(o *Options) { o.SnapshotEvery = 4 }
-			p.start(tuned)
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run(tuned)
 			eventually(t, func() error { return atLeast(t, c, 5) })
 			away.Store(true)
 			put(kafka.Forget{Sender: "s3@example.net"})
@@ -357,14 +353,8 @@ func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
 	c, all := newCluster(2), newCluster(2)
 	fillTwo(c, all, 80, 20, 300)
 	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if n := len(snapshots(t, c)); n < 2 {
-			return fmt.Errorf("%d partitions have snapshots", n)
-		}
-		return nil
-	})
+	p.run(small)
+	allSaved(t, c)
 	p.stop()
 	retain(t, c)
 	fillTwo(c, all, 81, 20, 100)

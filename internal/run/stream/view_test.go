@@ -106,8 +106,7 @@ func TestRulesOfTheTopicDecide(t *testing.T) {
 	c.put(testTopics.Input, rulesRecord("a", `{"rules":[]}`, at))
 	letter(4)
 	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run()
 	var got []string
 	for _, r := range c.all(testTopics.Decisions) {
 		var d kafka.Decision
@@ -117,12 +116,7 @@ func TestRulesOfTheTopicDecide(t *testing.T) {
 	if len(got) != 4 || got[0] != "important rule true" || got[1] != got[0] || got[2] != "ordinary rule false" || got[3] == got[0] || got[3] == got[2] {
 		t.Errorf("decisions are %q", got)
 	}
-	eventually(t, func() error { // they are counted a moment after the commit
-		if n := p.engine.Status().Counts; n.DeadLetters[kafka.BadValue] != 1 || len(n.DeadLetters) != 1 {
-			return fmt.Errorf("dead letters are %v, want the rules that contradict each other", n.DeadLetters)
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return s.DeadLetters[kafka.BadValue] != 1 || len(s.DeadLetters) != 1 })
 }
 
 // pin logs what a process comes to, for make pins.

@@ -131,6 +131,24 @@ func (p *process) start(tunes ...tune) {
 	}()
 }
 
+// run starts the engine and waits until it has caught up.
+func (p *process) run(tunes ...tune) {
+	p.t.Helper()
+	p.start(tunes...)
+	eventually(p.t, func() error { return caughtUp(p.broker.c, p) })
+}
+
+// while waits as long as the status is so.
+func (p *process) while(so func(s Status) bool) {
+	p.t.Helper()
+	eventually(p.t, func() error {
+		if s := p.engine.Status(); so(s) {
+			return fmt.Errorf("it says %+v", s)
+		}
+		return nil
+	})
+}
+
 // stop ends the engine and closes its files.
 func (p *process) stop() {
 	if p.cancel == nil {
@@ -346,13 +364,9 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 func undisturbed(t *testing.T, c *cluster, tunes ...tune) (map[string]string, *cluster) {
 	t.Helper()
 	replay := func(more tune) (map[string]string, *cluster) {
-		own := newCluster(len(c.marks(testTopics.Input)))
-		c.mu.Lock()
-		own.topics[testTopics.Input] = c.topics[testTopics.Input]
-		c.mu.Unlock()
+		own := c.anew()
 		p := newProcess(t, own)
-		p.start(append(slices.Clone(tunes), more)...)
-		eventually(t, func() error { return caughtUp(own, p) })
+		p.run(append(slices.Clone(tunes), more)...)
 		d := digests(t, p.store)
 		pin(t, p, own)
 		p.stop()
@@ -399,6 +413,14 @@ func sameRecords(t *testing.T, topic string, got, want []kafka.Record) {
 		if len(w[id]) == 0 {
 			t.Errorf("topic %s: %s should not be there", topic, id)
 		}
+	}
+}
+
+// sameOutput is sameRecords of decisions and of dead letters.
+func sameOutput(t *testing.T, c, twin *cluster) {
+	t.Helper()
+	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
+		sameRecords(t, topic, c.all(topic), twin.all(topic))
 	}
 }
 

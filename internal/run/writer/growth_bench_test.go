@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/run/writer"
@@ -32,45 +30,21 @@ func streamOptions() filter.Options {
 // desk get.
 const perDay = 13
 
-// BenchmarkGrowth plays perDay messages a day, for a year, to each of HINGED_BENCH_ACCOUNTS
-// accounts of a partition (5 without it), each message in a commit of its own, and
-// prints every 30 days what the store has for an account: bytes of the file as far as it
+// BenchmarkGrowth plays a year to each of HINGED_BENCH_ACCOUNTS accounts of a partition (5 without
+// it) and prints every 30 days what the store has for an account: bytes of the file as far as it
 // is in use, bytes of the pages that the account's records lie in, by bucket, and bytes of
 // a snapshot. Before each look the store is closed and opened again.
-//
-// With HINGED_BENCH_APART each account begins so many days after the one before, as those of
-// a partition do, and the year is that of the last. So the figures are of accounts of
-// different ages, from 0 on.
 func BenchmarkGrowth(b *testing.B) {
-	accounts, apart := testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 5), testkit.FromEnv("HINGED_BENCH_APART", 0)
-	days := 360 + apart*(accounts-1)
-	o := streamOptions()
-	var all [][]byte
-	owner := eachMail(b, func(raw []byte, _ time.Time) bool {
-		all = append(all, raw)
-		return len(all) < days*perDay
-	})
-	o.Featurize.Owner = []string{owner}
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(b, err)
 	for b.Loop() {
-		g := newGrowth(b, accounts, o, boltfile.Options{NoSync: true})
-		var before int64
-		for n := range all {
-			at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * 24 * time.Hour / perDay))
-			g.arrive(b, at, reader, all[:n+1], apart*perDay)
-			if day := (n + 1) / perDay; (n+1)%(30*perDay) == 0 {
-				file := g.print(b, day)
-				if day == days {
-					b.ReportMetric(float64(file-before)/30, "B/account/day")
-					b.ReportMetric(float64(file), "B/account")
-				}
-				if day == days-30 {
-					before = file
-				}
-			}
+		s := newScale(b, testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 5))
+		var before, file int64
+		for day := 30; day <= 360; day += 30 {
+			s.play(b, 30)
+			before, file = file, s.print(b, day)
 		}
-		testkit.OK(b, g.store.Close())
+		b.ReportMetric(float64(file-before)/30, "B/account/day")
+		b.ReportMetric(float64(file), "B/account")
+		testkit.OK(b, s.store.Close())
 	}
 }
 
@@ -114,17 +88,10 @@ func (g *growth) open(b *testing.B) {
 	}
 }
 
-// arrive brings one message to each account and commits: the last of mail to the first, and to
-// each of the others the one that came apart messages before, if there is one. Accounts that
-// are apart commit one after the other, the others together.
-func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, mail [][]byte, apart int) {
+// arrive brings a message to each account and commits.
+func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, raw []byte) {
 	b.Helper()
-	for i, w := range g.writers {
-		n := len(mail) - 1 - i*apart
-		if n < 0 {
-			break
-		}
-		raw := mail[n]
+	for _, w := range g.writers {
 		message := reader.Read(raw)
 		meta := filter.NewMeta(message)
 		if message.FromOwner {
@@ -132,9 +99,6 @@ func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featuri
 		}
 		if _, err := w.Apply(&filter.Arrived{At: at, Meta: meta, Message: message}); err != nil {
 			b.Fatal(err)
-		}
-		if apart > 0 {
-			g.commit(b)
 		}
 	}
 	g.commit(b)
@@ -170,7 +134,7 @@ func (g *growth) print(b *testing.B, day int) int64 {
 	}
 	// The file itself is looked at, as it is on the disk: a copy would have no free pages.
 	testkit.OK(b, g.store.Close())
-	file, sizes := g.file(b)
+	file, sizes := pagesOf(b, g.path, g.names...)
 	g.open(b)
 	line := fmt.Sprintf("day %d, KB for each account: file %d, snapshot %d; pages %d:", day, file/accounts>>10, dumped/len(g.names)>>10, sizes["all"]/len(g.names)>>10)
 	for _, k := range []string{"features", "featureindex", "names", "namegroups", "journal", "lessons", "redo", "snapshots"} {
@@ -179,33 +143,4 @@ func (g *growth) print(b *testing.B, day int) int64 {
 	st := g.writers[0].Filter().State()
 	b.Logf("%s; messages %d, weights %d", line, st.Messages.Len(), st.Weights.Len())
 	return file / accounts
-}
-
-// file returns how far the partition's file is in use, free pages included (the library
-// makes it longer by 16 MiB at a time), and the bytes of the pages that the records of its
-// accounts lie in, by bucket and of "all". The store is closed.
-func (g *growth) file(b *testing.B) (bytes int64, sizes map[string]int) {
-	b.Helper()
-	db, err := bolt.Open(g.path, 0o600, &bolt.Options{ReadOnly: true})
-	testkit.OK(b, err)
-	defer db.Close()
-	sizes = map[string]int{}
-	err = db.View(func(tx *bolt.Tx) error {
-		bytes = tx.Size()
-		for _, name := range g.names {
-			a := tx.Bucket([]byte("accounts")).Bucket([]byte(name))
-			err := a.ForEachBucket(func(k []byte) error {
-				s := a.Bucket(k).Stats()
-				sizes[string(k)] += s.LeafAlloc + s.BranchAlloc
-				sizes["all"] += s.LeafAlloc + s.BranchAlloc
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	testkit.OK(b, err)
-	return bytes, sizes
 }

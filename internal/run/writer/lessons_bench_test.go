@@ -42,7 +42,7 @@ func durableLessons(b *testing.B, accounts, each int) {
 	g := newGrowth(b, accounts, o, boltfile.Options{})
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n, raw := range all {
-		g.arrive(b, store.MomentOf(begun.Add(time.Duration(n)*time.Hour)), reader, [][]byte{raw}, 0)
+		g.arrive(b, store.MomentOf(begun.Add(time.Duration(n)*time.Hour)), reader, raw)
 	}
 	var keys []store.MessageKey // that can be taught
 	for _, key := range g.writers[0].Filter().State().Messages.Find(func(m store.Message) bool { return !m.Own }) {

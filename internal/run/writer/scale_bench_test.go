@@ -85,7 +85,7 @@ func (s *scale) message(b *testing.B) {
 	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n) * 24 * time.Hour / perDay))
 	s.n++
 	s.rawBytes += len(raw)
-	s.arrive(b, at, s.reader, [][]byte{raw}, 0)
+	s.arrive(b, at, s.reader, raw)
 }
 
 func (s *scale) play(b *testing.B, days int) {
@@ -258,7 +258,7 @@ func (s *scale) small(b *testing.B, accounts int) {
 	before := heap()
 	g := newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	g.arrive(b, at, s.reader, s.all[:1], 0)
+	g.arrive(b, at, s.reader, s.all[0])
 	names := len(g.names)
 	all := g.names
 	g.writers, g.names = nil, nil
@@ -279,9 +279,9 @@ func (s *scale) small(b *testing.B, accounts int) {
 			testkit.OK(b, err)
 			g.writers = append(g.writers, w)
 		}
-		g.arrive(b, at.Add(time.Hour), s.reader, s.all[:2], 0)
+		g.arrive(b, at.Add(time.Hour), s.reader, s.all[1])
 		between := processorTime(b)
-		g.arrive(b, at.Add(2*time.Hour), s.reader, s.all[:3], 0)
+		g.arrive(b, at.Add(2*time.Hour), s.reader, s.all[2])
 		cold, hot = cold+between-began, hot+processorTime(b)-between
 	}
 	s.row("processor time of its second message, account not in memory", "%.2f ms", cold.Seconds()*1000/float64(names))

@@ -4,22 +4,19 @@ package writer_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // A vector or names that can't be decoded are damage to the store: a partition is then taken over
 // again, and doesn't stop.
 func TestAVectorThatCantBeReadIsDamage(t *testing.T) {
-	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
-	testkit.OK(t, err)
+	s, _ := open(t)
 	k := store.MessageKey{1, 2, 3}
-	err = s.Commit(account, store.NewState(), store.Batch{Features: []store.FeatureRecord{{Key: k, Data: []byte("no vector"), Names: []byte("no names")}}})
+	err := s.Commit(account, store.NewState(), store.Batch{Features: []store.FeatureRecord{{Key: k, Data: []byte("no vector"), Names: []byte("no names")}}})
 	testkit.OK(t, err)
 	v := writer.NewVectors(s, account)
 	if _, err := v.Vector(store.MessageKey{9}, nil); errors.Is(err, store.ErrDamaged) || !errors.Is(err, store.ErrNotFound) {
@@ -33,8 +30,5 @@ func TestAVectorThatCantBeReadIsDamage(t *testing.T) {
 	}
 	if _, err := writer.NewReplayVectors(s, account).Arriving(k); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("Arriving: %v, want ErrDamaged", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }

@@ -116,15 +116,8 @@ func BenchmarkWindow(b *testing.B) {
 					var deciding, committing []time.Duration
 					var last store.Moment
 					for n, m := range all {
-						message := reader.Read(m.raw)
 						last = max(last, store.MomentOf(m.at))
-						e := &filter.Arrived{
-							At: last, Place: filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(n + 1)},
-							Meta: filter.NewMeta(message), Message: message,
-						}
-						if message.FromOwner {
-							e.Place.Mailbox = "Sent"
-						}
+						e := inMailbox(reader.Read(m.raw), last, n+1)
 						from := time.Now()
 						r := apply(e)
 						took := time.Since(from)
@@ -166,6 +159,18 @@ func BenchmarkWindow(b *testing.B) {
 			})
 		}
 	}
+}
+
+// inMailbox is mail as an event of a mailbox: of INBOX, or of Sent if the owner wrote it.
+func inMailbox(message *featurize.Message, at store.Moment, uid int) *filter.Arrived {
+	e := &filter.Arrived{
+		At: at, Place: filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(uid)},
+		Meta: filter.NewMeta(message), Message: message,
+	}
+	if message.FromOwner {
+		e.Place.Mailbox = "Sent"
+	}
+	return e
 }
 
 // reportFile reports what a message takes in the file: its vector, the same with keys,

@@ -70,14 +70,12 @@ func play(b *testing.B, stream bool, o filter.Options) {
 		}
 		message := reader.Read(m.raw)
 		last = max(last, store.MomentOf(m.at))
-		e := &filter.Arrived{At: last, Meta: filter.NewMeta(message), Message: message}
-		switch {
-		case stream && message.FromOwner:
-			e.Meta = e.Meta.ByOwner()
-		case message.FromOwner:
-			e.Place = filter.Place{Mailbox: "Sent", UIDValidity: 1, UID: uint32(n + 1)}
-		case !stream:
-			e.Place = filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: uint32(n + 1)}
+		e := inMailbox(message, last, n+1)
+		if stream {
+			e.Place = filter.Place{}
+			if message.FromOwner {
+				e.Meta = e.Meta.ByOwner()
+			}
 		}
 		apply(e)
 		st := w.Filter().State()
