@@ -46,11 +46,7 @@ func newLife(t testing.TB, with boltfile.Options, o filter.Options) *life {
 	with.NoSync = true
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), with)
 	testkit.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.OK(t, s.Close()) })
 	l := &life{t: t, s: s, mail: testkit.NewMail(5), rng: rand.New(rand.NewPCG(5, 5)), whims: 0.1}
 	l.w, err = writer.Open(s, "me")
 	testkit.OK(t, err)

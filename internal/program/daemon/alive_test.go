@@ -72,9 +72,7 @@ func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
 		t.Error(err)
 	}
 	close(release)
-	if err := <-held; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-held)
 }
 
 func TestAServerThatDoesNotAnswerGivesNoSignOfLife(t *testing.T) {
@@ -167,7 +165,5 @@ func TestAStuckWriterMissesTheWatchdog(t *testing.T) {
 	next("afterwards", "WATCHDOG=1")
 	cancel()
 	<-watched
-	if err := <-held; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-held)
 }

@@ -213,7 +213,5 @@ func TestDamageMetWhileRunningEndsMarkingAndNamesTheNewestBackup(t *testing.T) {
 	if was := empty.store.Instead(); was != file+".damaged-1" {
 		t.Errorf("the store was begun in the place of %q", was)
 	}
-	if err := empty.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, empty.Close())
 }

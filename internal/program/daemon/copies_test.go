@@ -136,9 +136,7 @@ func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
 			t.Errorf("%s: learning during a backup: %+v, %v", name, l, err)
 		}
 		close(g.open)
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		testkit.OK(t, <-ended)
 	}
 }
 

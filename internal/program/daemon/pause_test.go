@@ -224,9 +224,7 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 			case <-time.After(5 * time.Minute):
 				t.Fatal("the daemon did not end")
 			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
+			testkit.OK(t, d.Close())
 			if copied != 1 {
 				t.Errorf("it went on copying: %d transactions", copied)
 			}

@@ -174,9 +174,7 @@ func TestRequestsWaitForAReload(t *testing.T) {
 		}
 	}
 	close(stop)
-	if err := <-asked; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-asked)
 	if s := seen(t, d, 2000); s.Accounts[0].Threshold != 39 || p.s["me"].runs.Load() != 41 {
 		t.Errorf("threshold %v after %d runs", s.Accounts[0].Threshold, p.s["me"].runs.Load())
 	}

@@ -22,11 +22,7 @@ func startServer(t *testing.T) *embedded {
 	t.Helper()
 	e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
 	testkit.OK(t, err)
-	t.Cleanup(func() {
-		if err := e.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.OK(t, e.close()) })
 	return e
 }
 

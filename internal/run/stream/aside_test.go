@@ -193,11 +193,7 @@ func (p *process) stored() map[int32]store.LogPosition {
 		var err error
 		files.Files, err = OpenFiles(p.path, boltfile.Options{LockTimeout: time.Minute})
 		testkit.OK(p.t, err)
-		defer func() {
-			if err := files.Close(); err != nil {
-				p.t.Error(err)
-			}
-		}()
+		defer func() { testkit.OK(p.t, files.Close()) }()
 	}
 	return files.positions(p.t)
 }

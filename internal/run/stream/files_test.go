@@ -24,11 +24,7 @@ func openedFiles(t *testing.T, path string, o boltfile.Options) testFiles {
 	t.Helper()
 	f, err := OpenFiles(path, o)
 	testkit.OK(t, err)
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.OK(t, f.Close()) })
 	return testFiles{f}
 }
 

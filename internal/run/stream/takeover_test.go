@@ -422,9 +422,7 @@ func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
 		got <- err
 	}()
 	release()
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-got)
 }
 
 // A request may bring an account into the file that a partition had before it began anew.

@@ -157,9 +157,7 @@ func (p *process) stop() {
 	p.cancel()
 	<-p.done
 	p.cancel = nil
-	if err := p.store.Close(); err != nil {
-		p.t.Error(err)
-	}
+	testkit.OK(p.t, p.store.Close())
 }
 
 // positions are those of the files.
@@ -450,11 +448,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 	t.Helper()
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "plain.db"), boltfile.Options{NoSync: true})
 	testkit.OK(t, err)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { testkit.OK(t, s.Close()) }()
 	accounts := map[string]*writer.Writer{}
 	o := Options{Filter: testFilter(), Owner: func(key string) []string { return []string{key + "@example.org"} }}.withDefaults()
 	partitions := int32(len(c.marks(testTopics.Input)))

@@ -45,11 +45,7 @@ func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 	testkit.OK(t, s.Close())
 	s, err = boltfile.Open(path, boltfile.Options{NoSync: true})
 	testkit.OK(t, err)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { testkit.OK(t, s.Close()) }()
 	st, err := s.Load(account)
 	testkit.OK(t, err)
 	v := &counting{Vectors: writer.NewVectors(s, account)}

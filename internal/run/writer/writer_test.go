@@ -22,11 +22,7 @@ func open(t *testing.T) (*boltfile.Store, *writer.Writer) {
 	t.Helper()
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
 	testkit.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.OK(t, s.Close()) })
 	w, err := writer.Open(s, account)
 	testkit.OK(t, err)
 	return s, w
