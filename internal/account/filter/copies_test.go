@@ -10,7 +10,6 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
-	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -162,8 +161,7 @@ func TestTheIndexOfCopiesIsThatOfTheTable(t *testing.T) {
 		if i%50 != 49 {
 			continue
 		}
-		f, err := filter.New(w.f.State(), w.features)
-		testkit.OK(t, err)
+		f := w.restarted()
 		for id := range 170 {
 			id := filter.IDOf(fmt.Sprintf("m%d@x", id))
 			if got, want := w.f.CopiesOf(id), f.CopiesOf(id); !slices.Equal(got, want) {

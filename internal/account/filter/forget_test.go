@@ -190,8 +190,7 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 						t.Errorf("the hash %x is there still", uint64(hash))
 					}
 				}
-				again, err := filter.New(all.f.State(), all.features)
-				testkit.OK(t, err)
+				again := all.restarted()
 				if !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) || learnt(again) != learnt(all.f) {
 					t.Fatal("after a restart it is another one")
 				}
@@ -294,8 +293,7 @@ func FuzzRewriting(f *testing.F) {
 				&past.ForgetRequested{At: w.moment(), ID: filter.IDOf(fmt.Sprintf("m%d@x", ago%120))},
 			}[kind%4]
 			r := w.rewrite(e)
-			again, err := filter.New(w.f.State(), w.features)
-			testkit.OK(t, err)
+			again := w.restarted()
 			got, want := w.f.Status.Counts(), again.Status.Counts()
 			maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 			if !reflect.DeepEqual(got, want) || learnt(w.f) != learnt(again) {

@@ -273,8 +273,7 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 		if len(got.Messages) != min(n, len(want)) {
 			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d", i+1, len(want), n, len(got.Messages))
 		}
-		again, err := filter.New(w.f.State(), w.features)
-		testkit.OK(t, err)
+		again := w.restarted()
 		if after, err := again.Messages.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
 			t.Fatalf("after a restart got %x, %v, want %x", after.Messages, err, got.Messages)
 		}

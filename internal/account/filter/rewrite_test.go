@@ -139,8 +139,7 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 			if got != want {
 				t.Fatalf("the learner is\n%.600s\nwant\n%.600s", got, want)
 			}
-			again, err := filter.New(all.f.State(), all.features)
-			testkit.OK(t, err)
+			again := all.restarted()
 			if learnt(again) != want || !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) {
 				t.Fatal("after a restart it is another one")
 			}
@@ -454,8 +453,7 @@ func TestAnUndoBringsBackTheThreshold(t *testing.T) {
 	if got, want := calls(all), calls(twin); got != want {
 		t.Errorf("threshold and calls are %s, want %s", got, want)
 	}
-	again, err := filter.New(all.f.State(), all.features)
-	testkit.OK(t, err)
+	again := all.restarted()
 	if got := again.Status.Counts().Threshold; got != all.f.Status.Counts().Threshold {
 		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Status.Counts().Threshold)
 	}

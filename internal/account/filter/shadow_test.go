@@ -11,7 +11,6 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/words"
-	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -132,8 +131,7 @@ func TestStandingIsThatOfTheWindow(t *testing.T) {
 	if got := w.f.Line().Standing(); got != want {
 		t.Errorf("kept %+v, the window holds %+v", got, want)
 	}
-	again, err := filter.New(w.f.State(), w.features)
-	testkit.OK(t, err)
+	again := w.restarted()
 	if again.Line().Standing() != w.f.Line().Standing() {
 		t.Errorf("after a restart %+v, before %+v", again.Line().Standing(), w.f.Line().Standing())
 	}

@@ -103,8 +103,7 @@ func (w *world) apply(e filter.Event) filter.Result {
 		w.before()
 	}
 	if w.restart {
-		f, err := filter.New(w.f.State(), w.features)
-		testkit.OK(w.t, err)
+		f := w.restarted()
 		w.f = f
 	}
 	r, err := w.f.Apply(e)
@@ -131,6 +130,14 @@ func (w *world) apply(e filter.Event) filter.Result {
 		w.takenBack += w.rewrite(&past.TakeBackRequested{At: w.f.State().Account.Clock}).Lessons
 	}
 	return r
+}
+
+// restarted is the filter after a restart.
+func (w *world) restarted() *filter.Filter {
+	w.t.Helper()
+	f, err := filter.New(w.f.State(), w.features)
+	testkit.OK(w.t, err)
+	return f
 }
 
 // begin returns a state from which the journal can be replayed: that after the past was last

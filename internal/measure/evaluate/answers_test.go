@@ -14,7 +14,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -24,16 +23,14 @@ func TestAnswersAreThoseOfOneAfterTheOther(t *testing.T) {
 		mbox, _ := testkit.Answered(n, 12)
 		path := save(t, t.TempDir(), "m", mbox)
 		open := func() *stream {
-			s, err := openStream([]source{{path, 0}}, 1<<20)
-			testkit.OK(t, err)
+			s := streamOf(t, []source{{path, 0}}, 1<<20)
 			t.Cleanup(func() { s.close() })
 			return s
 		}
 		for _, h := range []heard{0, 0.5} {
-			f, err := featurize.New(testOptions().Featurize)
-			testkit.OK(t, err)
+			f := readerOf(t, testOptions().Featurize)
 			want, wantOwn, wantTotal := answers{}, 0, 0
-			err = open().each(func(m mail) error {
+			err := open().each(func(m mail) error {
 				wantTotal++
 				if a := f.ReadHeader(m.Raw); a.FromOwner {
 					wantOwn++
@@ -52,8 +49,7 @@ func TestAnswersAreThoseOfOneAfterTheOther(t *testing.T) {
 
 func TestTheSearchForAnswersEndsWithItsContext(t *testing.T) {
 	mbox, _ := testkit.Answered(3*headersMessages, 13)
-	s, err := openStream([]source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
-	testkit.OK(t, err)
+	s := streamOf(t, []source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
 	defer s.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -104,8 +100,7 @@ func TestWhatIsAnsweredIsWhatTheFilterLearns(t *testing.T) {
 		mbox = append(mbox, m...)
 	}
 	path := save(t, t.TempDir(), "m", mbox)
-	s, err := openStream([]source{{path, 0}}, 1<<20)
-	testkit.OK(t, err)
+	s := streamOf(t, []source{{path, 0}}, 1<<20)
 	defer s.close()
 	o := testOptions()
 	found, own, total, err := findAnswers(t.Context(), s, o.Featurize, 0, 2)

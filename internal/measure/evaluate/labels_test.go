@@ -39,11 +39,10 @@ func twoFolders(t *testing.T, n int) (good, bad string, important int) {
 
 func TestFoldersArePlayedInOrderOfDate(t *testing.T) {
 	good, bad, important := twoFolders(t, 120)
-	s, err := openStream([]source{{good, model.Important}, {bad, model.Ordinary}}, 1<<20)
-	testkit.OK(t, err)
+	s := streamOf(t, []source{{good, model.Important}, {bad, model.Ordinary}}, 1<<20)
 	defer s.close()
 	var names []string
-	err = s.each(func(m mail) error {
+	err := s.each(func(m mail) error {
 		names = append(names, filepath.Base(m.Path))
 		if want := map[bool]model.Label{true: model.Important, false: model.Ordinary}[strings.HasPrefix(m.Path, good)]; m.label != want {
 			t.Errorf("%s: got label %v", m.Path, m.label)
@@ -54,8 +53,7 @@ func TestFoldersArePlayedInOrderOfDate(t *testing.T) {
 	if want := slices.Sorted(slices.Values(names)); len(names) != 120 || !slices.IsSortedFunc(names, func(a, b string) int { return strings.Compare(b, a) }) {
 		t.Errorf("got %v, want the reverse of %v", names, want)
 	}
-	r, err := Play{Important: []string{good}, Ordinary: []string{bad}, Options: testOptions()}.Run(t.Context())
-	testkit.OK(t, err)
+	r := ran(t, Play{Important: []string{good}, Ordinary: []string{bad}, Options: testOptions()})
 	if r.Examples != 120 || r.Important != important || r.Labels != "folders" || r.Lessons != 120 {
 		t.Errorf("got %+v, want 120 examples, %d important", r, important)
 	}
@@ -90,8 +88,7 @@ func TestLabelFileNamesMessagesByIDOrPath(t *testing.T) {
 	file.WriteString("nobody@example.org\timportant\n")
 	labels, err := ReadLabels(strings.NewReader(file.String()), "labels.txt")
 	testkit.OK(t, err)
-	r, err := Play{Paths: []string{good, bad}, Labels: labels, Options: testOptions()}.Run(t.Context())
-	testkit.OK(t, err)
+	r := ran(t, Play{Paths: []string{good, bad}, Labels: labels, Options: testOptions()})
 	if r.Messages != 60 || r.Examples != 60-skipped || r.Important != important || r.LabelsUnmatched != 1 || r.Labels != "file" {
 		t.Errorf("got %+v, want 60 messages, %d examples, %d important, 1 unmatched", r, 60-skipped, important)
 	}
@@ -130,8 +127,7 @@ func TestAnArchiveIsPlayedInOrderOfDateHoweverItLies(t *testing.T) {
 	dir := t.TempDir()
 	play := func(paths ...string) *Result {
 		t.Helper()
-		r, err := Play{Paths: paths, Options: testOptions(), Feedback: Delayed}.Run(t.Context())
-		testkit.OK(t, err)
+		r := ran(t, Play{Paths: paths, Options: testOptions(), Feedback: Delayed})
 		return r
 	}
 	want := play(save(t, dir, "sorted", mbox))
@@ -169,8 +165,7 @@ func TestFlagsInAnArchiveAreLabels(t *testing.T) {
 		}
 	}
 	p := Play{Paths: []string{dir}, FromFlags: true, Options: testOptions()}
-	r, err := p.Run(t.Context())
-	testkit.OK(t, err)
+	r := ran(t, p)
 	if r.Messages != 63 || r.Own != 3 || r.Examples != 60 || r.Important != important || r.Labels != "flags" {
 		t.Errorf("got %d messages, %d own, %d examples, %d important, labels %q; want 63, 3, 60, %d, flags", r.Messages, r.Own, r.Examples, r.Important, r.Labels, important)
 	}

@@ -31,8 +31,7 @@ type script struct {
 
 func newScript(t *testing.T, seed uint64) *script {
 	t.Helper()
-	from, err := featurize.New(testOptions().Featurize)
-	testkit.OK(t, err)
+	from := readerOf(t, testOptions().Featurize)
 	return &script{
 		t: t, mail: testkit.NewMail(seed), rng: rand.New(rand.NewPCG(seed, 9)),
 		now: time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC), from: from,
@@ -268,8 +267,7 @@ func TestLiveWithRules(t *testing.T) {
 	o.Rules = []filter.Rule{{Match: "from:ann@example.org", Label: model.Important}}
 	for _, judge := range []int{0, 20} {
 		play := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", b.Bytes())}, Options: o, Feedback: Live, Judge: judge}
-		r, err := play.Run(t.Context())
-		testkit.OK(t, err)
+		r := ran(t, play)
 		if r.Rules == nil || r.Rules.Matched+r.Rules.Unmatched != r.Examples || r.Rules.Unmatched == 0 {
 			t.Errorf("of %d examples the rules decided %+v", r.Examples, r.Rules)
 		}
@@ -294,8 +292,7 @@ func TestLivePastAndJudge(t *testing.T) {
 	run := func(judge int) *Result {
 		t.Helper()
 		play.Judge = judge
-		r, err := play.Run(t.Context())
-		testkit.OK(t, err)
+		r := ran(t, play)
 		if r.Live.Past != 400 || judge > 0 && r.Examples != judge {
 			t.Fatalf("after %d messages of the past %d were judged; want 400, %d", r.Live.Past, r.Examples, judge)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/testkit"
@@ -56,13 +55,11 @@ func playPast(b *testing.B, path, address string, important, no []string, shadow
 	o.Featurize.Owner = []string{address}
 	o.Shadow = shadow
 	each := func(fn func(mail) error) {
-		s, err := openStream([]source{{path, 0}}, o.Featurize.MaxBytes)
-		testkit.OK(b, err)
+		s := streamOf(b, []source{{path, 0}}, o.Featurize.MaxBytes)
 		testkit.OK(b, s.each(fn))
 		testkit.OK(b, s.close())
 	}
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(b, err)
+	reader := readerOf(b, o.Featurize)
 	total, known := 0, answers{}
 	each(func(m mail) error {
 		total++

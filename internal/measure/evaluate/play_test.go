@@ -41,11 +41,31 @@ func save(t testing.TB, dir, name string, content []byte) string {
 	return path
 }
 
+func readerOf(tb testing.TB, o featurize.Options) *featurize.Featurizer {
+	tb.Helper()
+	f, err := featurize.New(o)
+	testkit.OK(tb, err)
+	return f
+}
+
+func streamOf(tb testing.TB, sources []source, most int) *stream {
+	tb.Helper()
+	s, err := openStream(sources, most)
+	testkit.OK(tb, err)
+	return s
+}
+
+func ran(t *testing.T, p Play) *Result {
+	t.Helper()
+	r, err := p.Run(t.Context())
+	testkit.OK(t, err)
+	return r
+}
+
 // messages returns everything in an mbox, read.
 func messages(t *testing.T, path string, o featurize.Options) (all []*featurize.Message, dates []time.Time) {
 	t.Helper()
-	reader, err := featurize.New(o)
-	testkit.OK(t, err)
+	reader := readerOf(t, o)
 	r, err := archive.Open([]string{path}, archive.Options{})
 	testkit.OK(t, err)
 	defer r.Close()
@@ -109,8 +129,7 @@ func TestPlayIsTheFilterAndNothingElse(t *testing.T) {
 	want := plain(t, path, testOptions())
 	_, digest := store.Digest(want)
 	for _, workers := range []int{1, 4} {
-		r, err := Play{Paths: []string{path}, Options: testOptions(), Workers: workers}.Run(t.Context())
-		testkit.OK(t, err)
+		r := ran(t, Play{Paths: []string{path}, Options: testOptions(), Workers: workers})
 		if r.Digest != digest {
 			t.Errorf("%d workers: got digest %s, want %s", workers, r.Digest, digest)
 		}
@@ -129,8 +148,7 @@ func TestPlayIsTheFilterAndNothingElse(t *testing.T) {
 func TestPlayLearns(t *testing.T) {
 	mbox, important := testkit.Answered(400, 3)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
-	r, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
-	testkit.OK(t, err)
+	r := ran(t, Play{Paths: []string{path}, Options: testOptions()})
 	// Scores that knew nothing would have the share of important mail as their
 	// average precision, and 50 % of the area above the curve.
 	share := float64(important) / 400
@@ -182,13 +200,11 @@ func TestDelayedFeedbackComesWhenTheAnswerComesOrAfterAWeek(t *testing.T) {
 				testkit.AppendMbox(&mbox, s.raw, s.at)
 			}
 			path := save(t, t.TempDir(), "m.mbox", mbox.Bytes())
-			r, err := Play{Paths: []string{path}, Options: final, Feedback: Delayed}.Run(t.Context())
-			testkit.OK(t, err)
+			r := ran(t, Play{Paths: []string{path}, Options: final, Feedback: Delayed})
 			if r.Lessons != uint64(tt.lessons) || r.Examples != tt.examples || r.Lessons != tt.important+tt.ordinary {
 				t.Errorf("got %d lessons and %d examples, want %d (%d + %d) and %d", r.Lessons, r.Examples, tt.lessons, tt.important, tt.ordinary, tt.examples)
 			}
-			immediate, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
-			testkit.OK(t, err)
+			immediate := ran(t, Play{Paths: []string{path}, Options: testOptions()})
 			if immediate.Lessons != uint64(tt.examples) {
 				t.Errorf("immediate: got %d lessons, want one for each of %d examples", immediate.Lessons, tt.examples)
 			}
@@ -204,8 +220,7 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 	p.Feedback = feedback
 	j, err := p.newJudge(p.options(), known)
 	testkit.OK(t, err)
-	s, err := openStream([]source{{path, 0}}, 1<<20)
-	testkit.OK(t, err)
+	s := streamOf(t, []source{{path, 0}}, 1<<20)
 	defer s.close()
 	testkit.OK(t, p.play(t.Context(), s, j))
 	return j.stream.scores
@@ -213,8 +228,7 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 
 func TestScoresKnowNothingOfLaterMessages(t *testing.T) {
 	mbox, important := testkit.Answered(200, 11)
-	stream, err := openStream([]source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
-	testkit.OK(t, err)
+	stream := streamOf(t, []source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
 	defer stream.close()
 	known, own, _, err := findAnswers(t.Context(), stream, testOptions().Featurize, 0, 2)
 	if err != nil || own != important || len(known) != important {
@@ -244,8 +258,7 @@ func TestCopiesAreOneExample(t *testing.T) {
 		testkit.AppendMbox(&mbox, simple("a@example.org", "one", ""), at)
 	}
 	testkit.AppendMbox(&mbox, simple(owner, "r", "one"), at.Add(time.Hour))
-	r, err := Play{Paths: []string{save(t, t.TempDir(), "m", mbox.Bytes())}, Options: testOptions()}.Run(t.Context())
-	testkit.OK(t, err)
+	r := ran(t, Play{Paths: []string{save(t, t.TempDir(), "m", mbox.Bytes())}, Options: testOptions()})
 	if r.Messages != 4 || r.Examples != 1 || r.Lessons != 1 || r.Own != 1 {
 		t.Errorf("got %d messages, %d examples, %d lessons, %d own, want 4, 1, 1, 1", r.Messages, r.Examples, r.Lessons, r.Own)
 	}
@@ -323,8 +336,7 @@ func TestProgressReachesTheEnd(t *testing.T) {
 func TestResultHasThePromisedKeys(t *testing.T) {
 	mbox, _ := testkit.Answered(30, 1)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
-	r, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
-	testkit.OK(t, err)
+	r := ran(t, Play{Paths: []string{path}, Options: testOptions()})
 	var out bytes.Buffer
 	testkit.OK(t, r.WriteJSON(&out))
 	var object map[string]any

@@ -179,8 +179,7 @@ func TestAPlayBeginsWithItsPrior(t *testing.T) {
 		for i, p := range []store.PackedVector{nil, prior} {
 			play := Play{Paths: []string{path}, Options: testOptions(), Feedback: Delayed, Prior: p, Weights: func(w *model.Weights) { last = w }}
 			play.Options.Learner.Kind = kind
-			r, err := play.Run(t.Context())
-			testkit.OK(t, err)
+			r := ran(t, play)
 			if r.Ceiling.Ceiling == nil || *r.Ceiling.Ceiling < r.Mistakes {
 				t.Errorf("%s: %d mistakes, ceiling %v", kind, r.Mistakes, r.Ceiling)
 			}
@@ -278,8 +277,7 @@ func TestR12TheMarkedShareKeepsToTheBudget(t *testing.T) {
 				o := testOptions()
 				o.Featurize.Owner = []string{s.owner}
 				o.Threshold.Mode, o.Threshold.Share = filter.ModeBudget, share
-				r, err := Play{Options: o, Paths: []string{s.path}, Feedback: Delayed}.Run(t.Context())
-				testkit.OK(t, err)
+				r := ran(t, Play{Options: o, Paths: []string{s.path}, Feedback: Delayed})
 				b := r.Budget
 				if b == nil {
 					t.Fatalf("no budget among %d examples", r.Examples)

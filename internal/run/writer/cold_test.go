@@ -37,14 +37,11 @@ func (c *counting) Vector(k store.MessageKey, into model.Vector) (model.Vector, 
 // nothing else of other messages.
 func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
-	testkit.OK(t, err)
-	w, err := writer.Open(s, account)
-	testkit.OK(t, err)
+	s := storeAt(t, path, boltfile.Options{NoSync: true})
+	w := writerOf(t, s, account)
 	live(t, s, w, 300)
 	testkit.OK(t, s.Close())
-	s, err = boltfile.Open(path, boltfile.Options{NoSync: true})
-	testkit.OK(t, err)
+	s = storeAt(t, path, boltfile.Options{NoSync: true})
 	defer func() { testkit.OK(t, s.Close()) }()
 	st, err := s.Load(account)
 	testkit.OK(t, err)
@@ -58,8 +55,7 @@ func TestAnArrivalOnAColdAccountReadsWhatItReplays(t *testing.T) {
 	if o.Dual.Window == 0 || o.Dual.Steps == 0 || st.Window.Len() == 0 {
 		t.Fatalf("the account does not replay: %+v, %d lessons", o.Dual, st.Window.Len())
 	}
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(t, err)
+	reader := readerOf(t, o.Featurize)
 	before := st.Account.Replayed
 	for n := range 20 {
 		m := reader.Read([]byte("From: s1@example.org\r\nSubject: one more\r\n\r\nword1 word2 word3\r\n" + string(rune('a'+n)) + "\r\n"))
@@ -84,10 +80,8 @@ func TestAnAccountNeedsNoNames(t *testing.T) {
 	testkit.Computes(t)
 	var digests []string
 	for _, most := range []int{0, 1} {
-		s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true, NamesCap: most})
-		testkit.OK(t, err)
-		w, err := writer.Open(s, account)
-		testkit.OK(t, err)
+		s := storeAt(t, filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true, NamesCap: most})
+		w := writerOf(t, s, account)
 		live(t, s, w, 600)
 		k := store.MessageKey([]byte(w.Filter().State().Messages.Keys()[0]))
 		ex, err := w.Filter().Explainer.Explain(k, nil)

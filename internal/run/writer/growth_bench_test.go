@@ -78,12 +78,10 @@ func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Optio
 // open opens the store, and its accounts as of their last commit.
 func (g *growth) open(b *testing.B) {
 	b.Helper()
-	s, err := boltfile.Open(g.path, g.options)
-	testkit.OK(b, err)
+	s := storeAt(b, g.path, g.options)
 	g.store, g.writers = s, nil
 	for _, name := range g.names {
-		w, err := writer.Open(s, name)
-		testkit.OK(b, err)
+		w := writerOf(b, s, name)
 		g.writers = append(g.writers, w)
 	}
 }

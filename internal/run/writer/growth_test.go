@@ -8,7 +8,6 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
 	"github.com/hinged/hinged/internal/run/writer"
@@ -55,12 +54,10 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 	mail := testkit.NewMail(7)
 	o := streamOptions()
 	o.Featurize.Owner = []string{mail.Owner}
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(t, err)
+	reader := readerOf(t, o.Featurize)
 	path := t.TempDir() + "/s.db"
 	open := func() *boltfile.Store {
-		s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
-		testkit.OK(t, err)
+		s := storeAt(t, path, boltfile.Options{NoSync: true})
 		return s
 	}
 	s := open()
@@ -68,8 +65,7 @@ func TestAStreamAccountStopsGrowing(t *testing.T) {
 	testkit.OK(t, s.BeginPartition(p, store.LogPosition{Partitions: 1}))
 	var levelled, most int
 	for day := range days {
-		w, err := writer.Open(s, account)
-		testkit.OK(t, err)
+		w := writerOf(t, s, account)
 		if day == 0 {
 			apply(t, w, &filter.Configured{Options: o})
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
@@ -37,8 +36,7 @@ func durableLessons(b *testing.B, accounts, each int) {
 		return len(all) < messages
 	})
 	o.Featurize.Owner = []string{owner}
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(b, err)
+	reader := readerOf(b, o.Featurize)
 	g := newGrowth(b, accounts, o, boltfile.Options{})
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n, raw := range all {

@@ -27,8 +27,7 @@ import (
 // time. One in ten is from sender 7.
 func live(t testing.TB, s *boltfile.Store, w *writer.Writer, n int) {
 	t.Helper()
-	reader, err := featurize.New(featurize.DefaultOptions())
-	testkit.OK(t, err)
+	reader := readerOf(t, featurize.DefaultOptions())
 	o := filter.DefaultOptions()
 	o.Settle = 0
 	commit := func() {
@@ -85,8 +84,7 @@ func TestAfterLessonsAreTakenBackARestartAndAReplayAgree(t *testing.T) {
 					live(t, s, w, more)
 				}
 				model, state := store.Digest(w.Filter().State())
-				again, err := writer.Open(s, account)
-				testkit.OK(t, err)
+				again := writerOf(t, s, account)
 				if m, d := store.Digest(again.Filter().State()); m != model || d != state {
 					t.Errorf("after a restart it is another state")
 				}
@@ -164,10 +162,8 @@ func TestAnInterruptedRewriteLeavesTheAccountAsItWas(t *testing.T) {
 func BenchmarkTakingBack(b *testing.B) {
 	const lessons = 50_000
 	path := filepath.Join(b.TempDir(), "s.db")
-	s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
-	testkit.OK(b, err)
-	w, err := writer.Open(s, account)
-	testkit.OK(b, err)
+	s := storeAt(b, path, boltfile.Options{NoSync: true})
+	w := writerOf(b, s, account)
 	live(b, s, w, lessons)
 	testkit.OK(b, s.Close())
 	for name, e := range map[string]past.RewriteRequest{
@@ -179,10 +175,8 @@ func BenchmarkTakingBack(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
 				copied := copyOf(b, path)
-				s, err := boltfile.Open(copied, boltfile.Options{})
-				testkit.OK(b, err)
-				w, err := writer.Open(s, account)
-				testkit.OK(b, err)
+				s := storeAt(b, copied, boltfile.Options{})
+				w := writerOf(b, s, account)
 				b.StartTimer()
 				r, _, err := w.Rewrite(b.Context(), e, rewritten(s))
 				if err == nil {

@@ -67,8 +67,7 @@ func newScale(b *testing.B, accounts int) *scale {
 		return len(s.all) < 380*perDay
 	})
 	s.options.Featurize.Owner = []string{owner}
-	reader, err := featurize.New(s.options.Featurize)
-	testkit.OK(b, err)
+	reader := readerOf(b, s.options.Featurize)
 	s.reader, s.growth = reader, newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	s.table = fmt.Sprintf("\n| of %d accounts | |\n|---|---|\n", accounts)
 	return s
@@ -107,8 +106,7 @@ func processorTime(b *testing.B) time.Duration {
 func (s *scale) load(b *testing.B) {
 	b.Helper()
 	for i, name := range s.names {
-		w, err := writer.Open(s.store, name)
-		testkit.OK(b, err)
+		w := writerOf(b, s.store, name)
 		s.writers[i] = w
 	}
 }
@@ -205,8 +203,7 @@ func (s *scale) snapshots(b *testing.B) {
 func (s *scale) takeOver(b *testing.B) {
 	b.Helper()
 	s.dump(b, nil)
-	there, err := boltfile.Open(filepath.Join(b.TempDir(), "there.db"), boltfile.Options{NoSync: true})
-	testkit.OK(b, err)
+	there := storeAt(b, filepath.Join(b.TempDir(), "there.db"), boltfile.Options{NoSync: true})
 	before := processorTime(b)
 	testkit.OK(b, snapshot.Begin(b.Context(), there, &s.manifest))
 	read := 0
@@ -267,16 +264,13 @@ func (s *scale) small(b *testing.B, accounts int) {
 	took, size := openFile(b, g.path)
 	s.row("store, for each account with one message", "%d KB", size/int64(names)>>10)
 	s.row("opening the store, for each such account", "%.0f µs", took.Seconds()*1e6/float64(names))
-	var err error
-	g.store, err = boltfile.Open(g.path, boltfile.Options{NoSync: true})
-	testkit.OK(b, err)
+	g.store = storeAt(b, g.path, boltfile.Options{NoSync: true})
 	var cold, hot time.Duration
 	for group := range slices.Chunk(all, 500) {
 		began := processorTime(b)
 		g.names, g.writers = group, nil
 		for _, name := range group {
-			w, err := writer.Open(g.store, name)
-			testkit.OK(b, err)
+			w := writerOf(b, g.store, name)
 			g.writers = append(g.writers, w)
 		}
 		g.arrive(b, at.Add(time.Hour), s.reader, s.all[1])

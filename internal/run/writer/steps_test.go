@@ -62,8 +62,7 @@ type stepsLife struct {
 
 func newStepsLife(t *testing.T, seed uint64, o filter.Options) *stepsLife {
 	t.Helper()
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(t, err)
+	reader := readerOf(t, o.Featurize)
 	l := &stepsLife{t: t, r: rand.New(rand.NewPCG(seed, 38)), path: filepath.Join(t.TempDir(), "s.db"), reader: reader, at: middle(0)}
 	l.open()
 	l.apply(&filter.Configured{Options: o})

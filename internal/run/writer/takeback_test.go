@@ -19,8 +19,7 @@ import (
 // begins later once enough lies behind it. What goes is the lesson that the owner took back.
 func TestAStarThatIsTakenOffGoesFromAnAccountWithALongPast(t *testing.T) {
 	s, w := open(t)
-	reader, err := featurize.New(featurize.DefaultOptions())
-	testkit.OK(t, err)
+	reader := readerOf(t, featurize.DefaultOptions())
 	at := middle(0)
 	do := func(e filter.Event) {
 		t.Helper()

@@ -19,7 +19,6 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -85,17 +84,14 @@ func BenchmarkWindow(b *testing.B) {
 	all = all[:warm+measuredMessages]
 	o := filter.DefaultOptions()
 	o.Featurize.Owner = []string{owner}
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(b, err)
+	reader := readerOf(b, o.Featurize)
 	for _, window := range []int{0, o.Dual.Window} {
 		for _, together := range []int{1, 50} {
 			b.Run(fmt.Sprintf("window=%d/together=%d", window, together), func(b *testing.B) {
 				for b.Loop() {
 					path := filepath.Join(b.TempDir(), "s.db")
-					s, err := boltfile.Open(path, boltfile.Options{NoSync: os.Getenv("HINGED_BENCH_NOSYNC") != ""})
-					testkit.OK(b, err)
-					w, err := writer.Open(s, account)
-					testkit.OK(b, err)
+					s := storeAt(b, path, boltfile.Options{NoSync: os.Getenv("HINGED_BENCH_NOSYNC") != ""})
+					w := writerOf(b, s, account)
 					o := o
 					o.Dual.Window = window
 					apply := func(e filter.Event) filter.Result {

@@ -20,12 +20,31 @@ const account = "me"
 
 func open(t *testing.T) (*boltfile.Store, *writer.Writer) {
 	t.Helper()
-	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
-	testkit.OK(t, err)
+	s := storeAt(t, filepath.Join(t.TempDir(), "s.db"), boltfile.Options{NoSync: true})
 	t.Cleanup(func() { testkit.OK(t, s.Close()) })
-	w, err := writer.Open(s, account)
-	testkit.OK(t, err)
+	w := writerOf(t, s, account)
 	return s, w
+}
+
+func storeAt(tb testing.TB, path string, o boltfile.Options) *boltfile.Store {
+	tb.Helper()
+	s, err := boltfile.Open(path, o)
+	testkit.OK(tb, err)
+	return s
+}
+
+func writerOf(tb testing.TB, s *boltfile.Store, name string) *writer.Writer {
+	tb.Helper()
+	w, err := writer.Open(s, name)
+	testkit.OK(tb, err)
+	return w
+}
+
+func readerOf(tb testing.TB, o featurize.Options) *featurize.Featurizer {
+	tb.Helper()
+	f, err := featurize.New(o)
+	testkit.OK(tb, err)
+	return f
 }
 
 func apply(t *testing.T, w *writer.Writer, e filter.Event) filter.Result {
@@ -37,8 +56,7 @@ func apply(t *testing.T, w *writer.Writer, e filter.Event) filter.Result {
 
 func arrive(t *testing.T, w *writer.Writer, raw string) store.MessageKey {
 	t.Helper()
-	reader, err := featurize.New(featurize.DefaultOptions())
-	testkit.OK(t, err)
+	reader := readerOf(t, featurize.DefaultOptions())
 	m := reader.Read([]byte(raw))
 	r := apply(t, w, &filter.Arrived{At: 1, Meta: filter.NewMeta(m), Message: m})
 	return r.Decision.Message
@@ -69,8 +87,7 @@ func TestWhatIsGatheredIsCommittedAndFoundAgain(t *testing.T) {
 	if w.Dirty() || len(w.Lessons()) != 0 {
 		t.Error("after the commit something is left")
 	}
-	again, err := writer.Open(s, account)
-	testkit.OK(t, err)
+	again := writerOf(t, s, account)
 	_, want := store.Digest(w.Filter().State())
 	if _, got := store.Digest(again.Filter().State()); got != want {
 		t.Errorf("loaded again it has digest %s, want %s", got, want)

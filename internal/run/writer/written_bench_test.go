@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -43,15 +41,12 @@ func play(b *testing.B, stream bool, o filter.Options) {
 		all = append(all, arrived{raw, at})
 		return len(all) < mostMessages
 	})}
-	reader, err := featurize.New(o.Featurize)
-	testkit.OK(b, err)
-	s, err := boltfile.Open(filepath.Join(b.TempDir(), "s.db"), boltfile.Options{NoSync: true})
-	testkit.OK(b, err)
+	reader := readerOf(b, o.Featurize)
+	s := storeAt(b, filepath.Join(b.TempDir(), "s.db"), boltfile.Options{NoSync: true})
 	if stream {
 		testkit.OK(b, s.BeginPartition(store.Partition{Topic: "in"}, store.LogPosition{Partitions: 1}))
 	}
-	w, err := writer.Open(s, account)
-	testkit.OK(b, err)
+	w := writerOf(b, s, account)
 	apply := func(e filter.Event) {
 		if _, err := w.Apply(e); err != nil {
 			b.Fatal(err)
