@@ -216,8 +216,7 @@ func TestARequestRunsBeforeDoReturnsOrNever(t *testing.T) {
 
 func TestMailGoesBeforeThoseWhoAsk(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	a := (*d.accounts.Load())[0]
 	for n := 1; n <= 20; n++ { // whichever way a select would go
 		began, hold, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)

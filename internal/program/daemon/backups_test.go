@@ -261,8 +261,7 @@ func asStore(t *testing.T, data []byte) *boltfile.Store {
 func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, _ := start(t, dir, s)
+	d, s, _ := began(t, dir)
 	learnt(t, d, s, 30)
 	for name, b := range ways(t, d, dir) {
 		want, err := digestsOf(t.Context(), b)
@@ -288,15 +287,11 @@ func TestCopiesOfARunningDaemonHaveItsDigests(t *testing.T) {
 			t.Errorf("%s: Export of no account: %v, want ErrNoAccount", name, err)
 		}
 		before := want
-		if _, err := do(t.Context(), b, desk.Verify, "", desk.VerifyRequest{Compact: true}); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must(t, b, desk.Verify, desk.VerifyRequest{Compact: true})
 		if after, err := digestsOf(t.Context(), b); err != nil || after[0] != before[0] {
 			t.Errorf("%s: after compacting %+v, %v; want %+v", name, after, err, before)
 		}
-		if v, err := do(t.Context(), b, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
-			t.Errorf("%s: %+v, %v", name, v, err)
-		}
+		sound(t, b)
 	}
 }
 
@@ -319,8 +314,7 @@ func (g *gate) Write(p []byte) (int, error) {
 func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, _ := start(t, dir, s)
+	d, s, _ := began(t, dir)
 	learnt(t, d, s, 4)
 	for name, b := range ways(t, d, dir) {
 		g := &gate{begun: make(chan struct{}), open: make(chan struct{})}
@@ -346,8 +340,7 @@ func TestCompactDuringABackupIsRefusedAcrossTheSocketToo(t *testing.T) {
 func TestABackupBreaksOffWhenTheDaemonStops(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	learnt(t, d, s, 30)
 	// More than fits between the two ends of the socket.
 	for i := range 40 {
@@ -379,8 +372,7 @@ func filled(t *testing.T, d *Daemon, n int) *store.State {
 func TestARestoredAccountIsToldOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	learnt(t, d, s, 4)
 	var backup bytes.Buffer
 	testkit.OK(t, control.Local(d).Backup(t.Context(), &backup))
@@ -391,8 +383,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for run, want := range []int{1, 1} {
-		s := newScript()
-		d, stop := start(t, dir, s)
+		d, s, stop := began(t, dir)
 		if len(s.known) != 1 || !s.known[0].Restored {
 			t.Errorf("run %d: the source is told %+v, want a restored mailbox", run, s.known)
 		}
@@ -408,9 +399,7 @@ func TestARestoredAccountIsToldOnce(t *testing.T) {
 		if events != want {
 			t.Errorf("run %d: %d restored events in the journal, want %d", run, events, want)
 		}
-		if v, err := do(t.Context(), d, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
-			t.Errorf("run %d: %+v, %v", run, v, err)
-		}
+		sound(t, d)
 		stop()
 	}
 }

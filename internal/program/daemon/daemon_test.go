@@ -151,6 +151,14 @@ func start(t *testing.T, dir string, s *script) (d *Daemon, stop func()) {
 	return launch(t, options(dir, from("me", testOptions(), s)), &s.fail)
 }
 
+// began launches a daemon over one account, whose script is yet to be written.
+func began(t *testing.T, dir string) (d *Daemon, s *script, stop func()) {
+	t.Helper()
+	s = newScript()
+	d, stop = start(t, dir, s)
+	return d, s, stop
+}
+
 // stored opens the store that a daemon has left, until the test ends.
 func stored(t *testing.T, dir string) *StoreHost {
 	t.Helper()
@@ -200,6 +208,14 @@ func until(t *testing.T, d answerer, what string, ok func(desk.AccountStatus) bo
 	return got
 }
 
+// sound demands that the state is what the journal gives.
+func sound(t *testing.T, b answerer) {
+	t.Helper()
+	if v := must(t, b, desk.Verify, desk.VerifyRequest{}); !v.OK {
+		t.Errorf("verify: %+v", v)
+	}
+}
+
 func teach(s *script) {
 	s.events <- opened
 	// Ordinary first: after an important label alone, whatever comes is important.
@@ -236,24 +252,20 @@ func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {
 func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	s.events <- opened
 	for i := range 500 {
 		s.events <- arrival(uint32(i+1), mail(i, "a@example.com", fmt.Sprint("words ", i)))
 	}
 	until(t, d, "the first messages", func(a desk.AccountStatus) bool { return a.Messages > 0 })
 	stop()
-	if v := must(t, stored(t, dir), desk.Verify, desk.VerifyRequest{}); !v.OK {
-		t.Fatalf("after the drain: %+v", v)
-	}
+	sound(t, stored(t, dir))
 }
 
 func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	s.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	s.events <- ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: 4, HighestModSeq: 9, BacklogBefore: 1}
@@ -264,8 +276,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	testkit.OK(t, err)
 	stop()
 
-	s2 := newScript()
-	d2, _ := start(t, dir, s2)
+	d2, s2, _ := began(t, dir)
 	until(t, d2, "the status", func(a desk.AccountStatus) bool { return len(s2.requests()) == 1 })
 	if got, want := s2.requests()[0].ID, s.requests()[0].ID; got != want {
 		t.Fatalf("mark %d was requested after the restart, want %d", got, want)
@@ -286,8 +297,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	s.events <- opened
 	until(t, d, "the mailbox", func(a desk.AccountStatus) bool { return len(a.Mailboxes) == 1 })
 	stop()
@@ -301,8 +311,7 @@ func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
 func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	for i := range 40 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent thing ", i)))
@@ -348,17 +357,15 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 
 func TestAnAccountThatCannotGoOnStopsAloneAndSaysWhy(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	s := newScript()
 	s.fail = errors.New("the account is closed for good")
-	d, _ := start(t, dir, s)
+	d, _ := start(t, t.TempDir(), s)
 	until(t, d, "the problem", func(a desk.AccountStatus) bool { return strings.Contains(a.Problem, "closed for good") })
 }
 
 func TestAnArrivalFromTheFutureDoesNotRunTheClockAhead(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	s.events <- opened
 	a := arrival(1, mail(1, "a@example.com", "words"))
 	a.Internal = time.Now().AddDate(50, 0, 0)
@@ -424,8 +431,7 @@ func TestTheOwnerIsWarned(t *testing.T) {
 // reading panic or never end.
 func TestNoSubjectEndsTheDaemon(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	s.events <- opened
 	for i, subject := range []string{"[]" + strings.Repeat("\u023a", 8), "[]\u023a\u023a", "=?utf-8?B?W13Iusi6yLrIusi6yLo=?="} {
 		s.events <- arrival(uint32(i+1), mail(i+1, "a@example.org", subject))

@@ -24,8 +24,7 @@ import (
 func TestTheLedgerSaysWhoMarkedAMessage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	messages := uint64(2)
@@ -231,9 +230,7 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	if _, err := do(ctx, d, desk.UndoMarks, "", desk.UndoMarksRequest{Message: "0123456789"}); !errors.Is(err, desk.ErrNoMessage) {
 		t.Errorf("a message that is not known: %v", err)
 	}
-	if v, err := do(ctx, d, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
-		t.Errorf("verify: %+v, %v", v, err)
-	}
+	sound(t, d)
 }
 
 // taken is a store without a daemon of which another process has the file by the time
@@ -251,8 +248,7 @@ func (t taken) Store(write bool, fn func(*boltfile.Store, *stream.Files) error) 
 func taughtStore(t *testing.T) (h *StoreHost, path string) {
 	t.Helper()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
 	stop()
@@ -338,9 +334,7 @@ func TestAStarThatIsTakenBackIsUnlearnt(t *testing.T) {
 	if after := model(); after != before {
 		t.Errorf("the model is %s, want %s", after, before)
 	}
-	if v := must(t, d, desk.Verify, desk.VerifyRequest{}); !v.OK {
-		t.Errorf("a replay gives another account: %+v", v)
-	}
+	sound(t, d)
 	stop()
 	file, err := boltfile.Open(dir+"/store.db", boltfile.Options{})
 	testkit.OK(t, err)

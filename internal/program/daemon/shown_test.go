@@ -150,8 +150,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 
 func TestASourceThatReadsNoHeadingsSaysSo(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	raw := mail(1, "a@example.com", "words")
 	s.events <- opened
 	s.events <- arrival(1, raw)
@@ -338,8 +337,7 @@ func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
 // whose server refuses a mark; each until it does better.
 func TestStatusSaysWhichMailboxTakesNoMarks(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	warned := func(what string, want ...string) {
 		t.Helper()
 		await(t, what, func() (any, bool) {

@@ -80,8 +80,7 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 // TestAfterForgettingAWhatIfSaysWhatCanBeReplayed, and replays it: the mail since then.
 func TestAfterForgettingAWhatIfSaysWhatCanBeReplayed(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	teach(s)
 	deliver := func(from, to uint32) {
 		for n := from; n <= to; n++ {

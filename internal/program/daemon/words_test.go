@@ -27,8 +27,7 @@ const unnamed = "unknown: in fewer than 3 learnt messages"
 func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	for i := range 4 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent code 12345678 only", i)), `\Flagged`)
@@ -89,8 +88,7 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	for i := range 5 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent only", i)), `\Flagged`)
@@ -177,8 +175,7 @@ func TestWordsInNamesOfVouchedForSendersAreFound(t *testing.T) {
 // message, too.
 func TestAMessageIsFoundByItsIDHoweverThatIsWritten(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	for _, id := range []string{"m1@x", "<m1@x>", " < m1@x >\r\n", "Message-ID: <m1@x>", "\u00a0<m1@x>\u00a0", "<m1@x> (copied)"} {
@@ -211,8 +208,7 @@ func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
 // An account that is in the store and not configured any more is verified, too.
 func TestVerifyLooksAtAccountsThatNobodyRuns(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, _, _ := began(t, t.TempDir())
 	until(t, d, "the start", func(desk.AccountStatus) bool { return true })
 	testkit.OK(t, d.store.Commit("gone", filled(t, d, 0), store.Batch{Journal: [][]byte{{1}}}))
 	v, err := do(t.Context(), d, desk.Verify, "", desk.VerifyRequest{})
