@@ -29,15 +29,8 @@ func TestAStuckWriterGivesNoSignOfLife(t *testing.T) {
 	p := newPost(10, "me", "you")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()), p.account("you", "1", testOptions()))
 	ctx := t.Context()
-	if err := d.Alive(ctx); err != nil {
-		t.Fatalf("a daemon that runs: %v", err)
-	}
-	stuck, release := make(chan struct{}), make(chan struct{})
-	held := make(chan error, 1)
-	go func() {
-		held <- d.all()[1].Look(context.Background(), func(*desk.Desk) error { close(stuck); <-release; return nil })
-	}()
-	<-stuck
+	testkit.OK(t, d.Alive(ctx))
+	release := hold(t, d.all()[1])
 	// What is asked beside it may need as long as that on a busy machine.
 	for wait := aliveFor; ; wait *= 2 {
 		short, cancel := context.WithTimeout(ctx, wait)
@@ -50,10 +43,19 @@ func TestAStuckWriterGivesNoSignOfLife(t *testing.T) {
 			t.Fatalf("with a writer that is stuck: %v", err)
 		}
 	}
-	close(release)
-	if err := errors.Join(<-held, d.Alive(ctx)); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
+	release()
+	testkit.OK(t, d.Alive(ctx))
+}
+
+// hold keeps an account's writer busy until release is called.
+func hold(t *testing.T, a *account) (release func()) {
+	t.Helper()
+	begun, ended, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		held <- a.do(context.Background(), func() error { close(begun); <-ended; return nil })
+	}()
+	<-begun
+	return func() { t.Helper(); close(ended); testkit.OK(t, <-held) }
 }
 
 func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
@@ -61,23 +63,11 @@ func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
 	p := newPost(10, "me")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	a := d.all()[0]
-	stuck, release := make(chan struct{}), make(chan struct{})
-	held := make(chan error, 1)
-	go func() {
-		held <- a.Look(context.Background(), func(*desk.Desk) error {
-			a.resting.Store(true) // as commitUntil does between two attempts
-			close(stuck)
-			<-release
-			a.resting.Store(false)
-			return nil
-		})
-	}()
-	<-stuck
-	if err := d.Alive(t.Context()); err != nil {
-		t.Error(err)
-	}
-	close(release)
-	testkit.OK(t, <-held)
+	release := hold(t, a)
+	a.resting.Store(true) // as commitUntil does between two attempts
+	testkit.OK(t, d.Alive(t.Context()))
+	a.resting.Store(false)
+	release()
 }
 
 func TestAServerThatDoesNotAnswerGivesNoSignOfLife(t *testing.T) {
@@ -149,12 +139,7 @@ func TestAStuckWriterMissesTheWatchdog(t *testing.T) {
 		}
 	}
 	next("running", "WATCHDOG=1")
-	stuck, release := make(chan struct{}), make(chan struct{})
-	held := make(chan error, 1)
-	go func() {
-		held <- d.all()[0].Look(context.Background(), func(*desk.Desk) error { close(stuck); <-release; return nil })
-	}()
-	<-stuck
+	release := hold(t, d.all()[0])
 	next("stuck", "STATUS=not answering: account me")
 	for range 3 { // whatever was under way has ended by now
 		select {
@@ -166,11 +151,10 @@ func TestAStuckWriterMissesTheWatchdog(t *testing.T) {
 			t.Fatal("nothing is told any more")
 		}
 	}
-	close(release)
+	release()
 	next("afterwards", "WATCHDOG=1")
 	cancel()
 	<-watched
-	testkit.OK(t, <-held)
 }
 
 // What a request writes to belongs to its caller once do has returned: one that
@@ -219,11 +203,7 @@ func TestMailGoesBeforeThoseWhoAsk(t *testing.T) {
 	d, s, _ := began(t, t.TempDir())
 	a := (*d.accounts.Load())[0]
 	for n := 1; n <= 20; n++ { // whichever way a select would go
-		began, hold, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		go func() {
-			held <- a.do(t.Context(), func() error { close(began); <-hold; return nil })
-		}()
-		<-began
+		release := hold(t, a)
 		s.events <- arrival(uint32(n), mail(n, "a@example.com", "words"))
 		for len(a.stage.Order()) == 0 {
 			time.Sleep(time.Millisecond)
@@ -236,8 +216,8 @@ func TestMailGoesBeforeThoseWhoAsk(t *testing.T) {
 		for len(a.requests) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		close(hold)
-		testkit.OK(t, errors.Join(<-held, <-asked))
+		release()
+		testkit.OK(t, <-asked)
 		if messages != uint64(n) {
 			t.Fatalf("who asked was told of %d messages, and %d had come", messages, n)
 		}

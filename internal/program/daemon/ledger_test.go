@@ -164,8 +164,7 @@ func TestOneMarkCanBeTakenBack(t *testing.T) {
 	ctx := t.Context()
 	undo := func(q desk.UndoMarksRequest) desk.UndoneMarks {
 		t.Helper()
-		u := must(t, d, desk.UndoMarks, q)
-		return u
+		return must(t, d, desk.UndoMarks, q)
 	}
 	confirmed := func() (out []uint64) {
 		t.Helper()

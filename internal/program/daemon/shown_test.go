@@ -92,8 +92,7 @@ func TestAHeadingIsThatOfTheMessageOrMissing(t *testing.T) {
 	s.mu.Unlock()
 	ask := func(keys ...string) desk.Headings {
 		t.Helper()
-		h := must(t, d, desk.GetHeadings, desk.HeadingsRequest{Messages: keys})
-		return h
+		return must(t, d, desk.GetHeadings, desk.HeadingsRequest{Messages: keys})
 	}
 	await(t, "the second copy", func() (any, bool) { return nil, len(ask(keys[6]).Headings) > 0 })
 	got := ask(append(all, strings.Repeat("f", 32))...)
@@ -311,16 +310,7 @@ func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
 		text := scrape(t, m)
 		return text, strings.Contains(text, `_messages_total{account="account0"} 2`) && strings.Contains(text, `_messages_total{account="account1"} 2`)
 	})
-	held, release := make(chan struct{}), make(chan struct{})
-	done := make(chan error, 1)
-	go func() {
-		a, err := d.Account(context.Background(), "account0")
-		if err == nil {
-			err = a.Look(context.Background(), func(*desk.Desk) error { close(held); <-release; return nil })
-		}
-		done <- err
-	}()
-	<-held
+	release := hold(t, d.all()[0])
 	scripts[1].events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	await(t, "the other account go on", func() (any, bool) {
 		text := scrape(t, m)
@@ -329,8 +319,7 @@ func TestAScrapeDoesNotWaitForABusyWriter(t *testing.T) {
 		}
 		return text, strings.Contains(text, `hinged_messages_total{account="account1"} 3`)
 	})
-	close(release)
-	testkit.OK(t, <-done)
+	release()
 }
 
 // TestStatusSaysWhichMailboxTakesNoMarks has a mailbox that keeps no keywords, and one
