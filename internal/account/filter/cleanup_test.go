@@ -165,14 +165,34 @@ func (w *world) seenInJunkAfter(back letter) {
 	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
 }
 
+// fate is what happens to a message, and what it teaches.
+type fate struct {
+	name string
+	do   func(w *world, l letter)
+	want []string
+}
+
+func (c fate) comes(t *testing.T, takes bool) {
+	t.Run(c.name, func(t *testing.T) {
+		w := newWorld(t, testOptions())
+		w.takes = takes
+		c.do(w, w.many(1)[0])
+		w.wait(time.Hour)
+		w.wantLessons(c.name, c.want...)
+	})
+}
+
 // TestJunkAndBack (R6): what is taken back within the settle window was never said; later
 // it is the later word that counts.
 func TestJunkAndBack(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(w *world, l letter)
-		want []string
-	}{
+	for _, c := range []fate{
+		{"out of Junk", func(w *world, _ letter) {
+			l, r := w.deliver("Junk", mail("m@x", "a@example.com", owner, "some words"))
+			if r.Decision != nil {
+				w.t.Errorf("mail in Junk was decided: %+v", r.Decision)
+			}
+			w.move(l, "INBOX")
+		}, []string{"important by moved"}},
 		{"back within the window", func(w *world, l letter) {
 			l = w.take(l, "Junk", false, 0)
 			w.wait(time.Minute - time.Millisecond)
@@ -247,13 +267,7 @@ func TestJunkAndBack(t *testing.T) {
 			w.take(l, "Trash", false, 0)
 		}, []string{"ordinary by junk"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			w.takes = true
-			c.do(w, w.many(1)[0])
-			w.wait(time.Hour)
-			w.wantLessons(c.name, c.want...)
-		})
+		c.comes(t, true)
 	}
 }
 
@@ -268,11 +282,10 @@ func (w *world) copy(l letter, to string, flags ...string) letter {
 // deletes and expunges; that is a move, and says what a move says.
 func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 	elsewhere := testOptions().Elsewhere
-	for _, c := range []struct {
-		name string
-		do   func(w *world, l letter)
-		want []string
-	}{
+	for _, c := range []fate{
+		{"to Trash unread", func(w *world, l letter) { w.move(l, "Trash") }, []string{"ordinary by moved"}},
+		{"to Trash read", func(w *world, l letter) { w.flag(l, `\Seen`); w.move(l, "Trash", `\Seen`) }, nil},
+		{"to a folder to keep", func(w *world, l letter) { w.move(l, "Keep") }, nil},
 		{"nowhere else", func(w *world, l letter) { w.flag(l, `\Deleted`) }, []string{"ordinary by moved"}},
 		{"undeleted in time", func(w *world, l letter) {
 			w.flag(l, `\Deleted`)
@@ -313,12 +326,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		{"for good, and it turns up in Trash", func(w *world, l letter) { w.vanish(l); w.wait(time.Minute); w.copy(l, "Trash") }, []string{"ordinary by moved"}},
 		{"for good, after it was starred", func(w *world, l letter) { w.flag(l, `\Flagged`); w.vanish(l) }, []string{"important by flagged"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			c.do(w, w.many(1)[0])
-			w.wait(time.Hour)
-			w.wantLessons(c.name, c.want...)
-		})
+		c.comes(t, false)
 	}
 	t.Run("not before its time, which is told", func(t *testing.T) {
 		w := newWorld(t, testOptions())

@@ -92,49 +92,6 @@ func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {
 	}
 }
 
-func TestMovesAreLabels(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		from  string
-		to    string
-		flags []string
-		want  []string
-	}{
-		{"to Junk", "INBOX", "Junk", nil, []string{"ordinary by junk"}},
-		{"to Trash unread", "INBOX", "Trash", nil, []string{"ordinary by moved"}},
-		{"to Trash read", "INBOX", "Trash", []string{`\Seen`}, nil},
-		{"to a folder to keep", "INBOX", "Keep", nil, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			l, _ := w.deliver(c.from, mail("m@x", "a@example.com", owner, "some words"))
-			w.move(l, c.to, c.flags...)
-			w.wait(time.Minute)
-			w.wantLessons(c.name, c.want...)
-		})
-	}
-	t.Run("out of Junk", func(t *testing.T) {
-		w := newWorld(t, testOptions())
-		l, r := w.deliver("Junk", mail("m@x", "a@example.com", owner, "some words"))
-		if r.Decision != nil {
-			t.Fatalf("mail in Junk was decided: %+v", r.Decision)
-		}
-		w.move(l, "INBOX")
-		w.wait(time.Minute)
-		w.wantLessons("rescued", "important by moved")
-	})
-	t.Run("from Junk to Trash is a clean-up", func(t *testing.T) {
-		w := newWorld(t, testOptions())
-		l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "some words"))
-		l = w.move(l, "Junk")
-		w.wait(time.Minute)
-		w.wantLessons("to Junk", "ordinary by junk")
-		w.move(l, "Trash")
-		w.wait(time.Minute)
-		w.wantLessons("Junk to Trash")
-	})
-}
-
 func TestACleanUpTeachesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
