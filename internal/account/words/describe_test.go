@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/featurize"
 )
 
@@ -21,9 +22,7 @@ func newTest(t *testing.T, servers ...string) *featurize.Featurizer {
 	o := featurize.DefaultOptions()
 	o.Owner, o.AuthServID = []string{owner}, strings.Join(servers, "")
 	f, err := featurize.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return f
 }
 
@@ -125,9 +124,7 @@ func TestEveryFeatureOfTheGoldenMessagesIsDescribed(t *testing.T) {
 	prefixes := map[string]bool{}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		f := newTest(t)
 		m := f.Read(raw)
 		for _, h := range everyHistory() {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/featurize"
 )
 
@@ -57,9 +58,7 @@ func TestEveryNameIsFoundByItself(t *testing.T) {
 	prefixed := 0
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		f := newTest(t)
 		for n := range f.Freeze(f.Read(raw), featurize.History{Received: 9, Answered: 3, ByOwner: 1}).All() {
 			if n.Group == featurize.Constant {
@@ -158,9 +157,7 @@ func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {
 		Owner: []string{"owner@example.org"}, Shares: featurize.DefaultOptions().Shares, Affine: 0.3,
 		MaxBytes: 16 << 20, Names: true,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var mails [][]byte
 	paths, err := filepath.Glob("../../../featurize/testdata/*.eml")
 	if err != nil || len(paths) == 0 {
@@ -168,9 +165,7 @@ func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {
 	}
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		mails = append(mails, raw)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
