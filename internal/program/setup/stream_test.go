@@ -193,6 +193,13 @@ func TestAllIsWellWithKafka(t *testing.T) {
 
 func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 	t.Parallel()
+	// All are good but one, which is so.
+	but := func(partitions int, name string, settings ...string) func(*testing.T, []string) {
+		return func(t *testing.T, brokers []string) {
+			good(t, brokers, name)
+			topic(t, brokers, partitions, name, settings...)
+		}
+	}
 	for _, tt := range []struct {
 		name   string
 		topics func(t *testing.T, brokers []string)
@@ -210,46 +217,16 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 		{"one is missing", func(t *testing.T, b []string) { good(t, b, "hinged.dead-letters") }, "", false, []string{
 			`FAIL  kafka: topics: the topic hinged.dead-letters \(dead_letters\) is not there.* --partitions 4$`, `OK    kafka: rights: `,
 		}},
-		{"snapshots have another number of partitions", func(t *testing.T, b []string) {
-			good(t, b, "hinged.snapshots")
-			topic(t, b, 3, "hinged.snapshots", cleanupPolicy, "compact")
-		}, "", false, []string{`FAIL  kafka: partitions: hinged.input has 4 partitions and hinged.snapshots has 3: .* Fix: use another topic`}},
-		{"snapshots are deleted", func(t *testing.T, b []string) {
-			good(t, b, "hinged.snapshots")
-			topic(t, b, 4, "hinged.snapshots")
-		}, "", false, []string{`FAIL  kafka: compaction: hinged.snapshots has cleanup.policy=delete: .* --alter --topic hinged.snapshots --add-config cleanup.policy=compact$`}},
-		{"the input is compacted", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", cleanupPolicy, "compact")
-		}, "", false, []string{`FAIL  kafka: compaction: hinged.input is compacted: of each account only its last record is kept\. Fix: `}},
-		{"decisions are compacted", func(t *testing.T, b []string) {
-			good(t, b, "hinged.decisions")
-			topic(t, b, 4, "hinged.decisions", cleanupPolicy, "compact")
-		}, "", true, []string{`WARN  kafka: compaction: hinged.decisions is compacted`}},
-		{"the input is kept for a day", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "86400000")
-		}, "", true, []string{`WARN  kafka: retention: hinged.input keeps records for 1d: .* Fix: .*retention.ms=604800000$`}},
-		{"the input is kept for less than two snapshots", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "86400000")
-		}, "snapshot_interval = '13h'", false, []string{`FAIL  kafka: retention: hinged.input keeps records for 1d, and a snapshot is made every 13h: `}},
-		{"the input is kept for ever", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "-1")
-		}, "", true, []string{`OK    kafka: retention: hinged.input keeps its records for ever$`}},
-		{"the input is kept up to a size", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "-1", retentionBytes, "1000000")
-		}, "", true, []string{`WARN  kafka: retention: hinged.input keeps its records for ever, and at most 1000000 bytes of each partition`}},
-		{"snapshots take small records alone", func(t *testing.T, b []string) {
-			good(t, b, "hinged.snapshots")
-			topic(t, b, 4, "hinged.snapshots", cleanupPolicy, "compact", maxMessageBytes, "100000")
-		}, "", false, []string{`FAIL  kafka: size: hinged.snapshots takes records of 100000 bytes at most`}},
-		{"the input takes greater records than the dead letters", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", maxMessageBytes, "8000000")
-		}, "", true, []string{`WARN  kafka: size: hinged.dead-letters takes records of 1114124 bytes at most, hinged.input of 8000000: .* --add-config max.message.bytes=8065536$`}},
+		{"snapshots have another number of partitions", but(3, "hinged.snapshots", cleanupPolicy, "compact"), "", false, []string{`FAIL  kafka: partitions: hinged.input has 4 partitions and hinged.snapshots has 3: .* Fix: use another topic`}},
+		{"snapshots are deleted", but(4, "hinged.snapshots"), "", false, []string{`FAIL  kafka: compaction: hinged.snapshots has cleanup.policy=delete: .* --alter --topic hinged.snapshots --add-config cleanup.policy=compact$`}},
+		{"the input is compacted", but(4, "hinged.input", cleanupPolicy, "compact"), "", false, []string{`FAIL  kafka: compaction: hinged.input is compacted: of each account only its last record is kept\. Fix: `}},
+		{"decisions are compacted", but(4, "hinged.decisions", cleanupPolicy, "compact"), "", true, []string{`WARN  kafka: compaction: hinged.decisions is compacted`}},
+		{"the input is kept for a day", but(4, "hinged.input", retentionMillis, "86400000"), "", true, []string{`WARN  kafka: retention: hinged.input keeps records for 1d: .* Fix: .*retention.ms=604800000$`}},
+		{"the input is kept for less than two snapshots", but(4, "hinged.input", retentionMillis, "86400000"), "snapshot_interval = '13h'", false, []string{`FAIL  kafka: retention: hinged.input keeps records for 1d, and a snapshot is made every 13h: `}},
+		{"the input is kept for ever", but(4, "hinged.input", retentionMillis, "-1"), "", true, []string{`OK    kafka: retention: hinged.input keeps its records for ever$`}},
+		{"the input is kept up to a size", but(4, "hinged.input", retentionMillis, "-1", retentionBytes, "1000000"), "", true, []string{`WARN  kafka: retention: hinged.input keeps its records for ever, and at most 1000000 bytes of each partition`}},
+		{"snapshots take small records alone", but(4, "hinged.snapshots", cleanupPolicy, "compact", maxMessageBytes, "100000"), "", false, []string{`FAIL  kafka: size: hinged.snapshots takes records of 100000 bytes at most`}},
+		{"the input takes greater records than the dead letters", but(4, "hinged.input", maxMessageBytes, "8000000"), "", true, []string{`WARN  kafka: size: hinged.dead-letters takes records of 1114124 bytes at most, hinged.input of 8000000: .* --add-config max.message.bytes=8065536$`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
