@@ -103,8 +103,7 @@ func testLargeCleanUp(t *testing.T, with filter.Flagged) {
 	w.wait(time.Hour)
 	l, _ := w.deliver("INBOX", mail("single@x", "a@example.com", owner, "single words"))
 	w.flag(l, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("a single star", "important by flagged")
+	w.teaches(time.Minute, "a single star", "important by flagged")
 }
 
 // TestAMoveOfStarredMailSaysNothingOfTheStars (R8): the stars were set earlier, learnt
@@ -120,8 +119,7 @@ func TestAMoveOfStarredMailSaysNothingOfTheStars(t *testing.T) {
 					for _, l := range letters { // at once, so that they teach nothing
 						w.flag(l, `\Flagged`, `\Seen`, "$Important")
 					}
-					w.wait(time.Hour)
-					w.wantLessons("a clean-up")
+					w.teaches(time.Hour, "a clean-up")
 					for _, l := range letters[:n] {
 						w.take(l, to, away, 9, `\Flagged`, `\Seen`, "$Important")
 					}
@@ -145,16 +143,13 @@ func TestANewFlagOnAMovedMessageIsHeard(t *testing.T) {
 	w := newWorld(t, testOptions())
 	l := w.many(1)[0]
 	l = w.take(l, "Keep", false, 0, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("a star that came with the move", "important by flagged")
+	w.teaches(time.Minute, "a star that came with the move", "important by flagged")
 	w.flag(l)
 	l = w.take(l, "INBOX", false, 0)
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: -1, Source: store.SourceMark})
-	w.wait(time.Minute)
-	w.wantLessons("taken back", "ordinary by mark")
+	w.teaches(time.Minute, "taken back", "ordinary by mark")
 	w.take(l, "Keep", false, 0, `\Flagged`, "$Important", `\Seen`)
-	w.wait(time.Minute)
-	w.wantLessons("set once more", "important by mark")
+	w.teaches(time.Minute, "set once more", "important by mark")
 }
 
 // seenInJunkAfter has a message seen in Junk, where it lay for a moment, only after it was
@@ -177,8 +172,7 @@ func (c fate) comes(t *testing.T, takes bool) {
 		w := newWorld(t, testOptions())
 		w.takes = takes
 		c.do(w, w.many(1)[0])
-		w.wait(time.Hour)
-		w.wantLessons(c.name, c.want...)
+		w.teaches(time.Hour, c.name, c.want...)
 	})
 }
 
@@ -339,18 +333,15 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 			t.Errorf("%d labels are pending until %v, want 1 until %v", c.Pending, c.Settled.Time(), end.Time())
 		}
 		w.now = end.Time().Add(-time.Millisecond)
-		w.wait(0)
-		w.wantLessons("a moment before")
-		w.wait(time.Millisecond)
-		w.wantLessons("then", "ordinary by moved")
+		w.teaches(0, "a moment before")
+		w.teaches(time.Millisecond, "then", "ordinary by moved")
 	})
 	t.Run("many at once are a clean-up", func(t *testing.T) {
 		w := newWorld(t, testOptions())
 		for _, l := range w.many(51) {
 			w.vanish(l)
 		}
-		w.wait(time.Hour)
-		w.wantLessons("51 at once")
+		w.teaches(time.Hour, "51 at once")
 	})
 }
 
@@ -373,8 +364,7 @@ func TestAReplacementOfAllFlagsIsNoRefusal(t *testing.T) {
 		{"with the companion gone", []string{"$Important", "$Hinged", `\Seen`}, []string{`\Seen`}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			w.teach()
+			w := taught(t, testOptions())
 			l, m := w.urgent(1)
 			w.done(m, c.before...)
 			w.wait(time.Hour)
@@ -400,14 +390,11 @@ func TestAReplacementOfAllFlagsIsNoRefusal(t *testing.T) {
 		})
 	}
 	t.Run("put back", func(t *testing.T) {
-		w := newWorld(t, testOptions())
-		w.teach()
-		l, m := w.urgent(1)
-		w.done(m)
+		w := taught(t, testOptions())
+		l, _ := w.marked(1)
 		w.flag(l, `\Seen`)
 		w.wait(time.Hour)
 		w.flag(l, `\Seen`, "$Important")
-		w.wait(time.Hour)
-		w.wantLessons("a mark of ours that was wiped and put back")
+		w.teaches(time.Hour, "a mark of ours that was wiped and put back")
 	})
 }

@@ -132,8 +132,7 @@ func TestExplanationsAreTrue(t *testing.T) {
 		if o.Kernel.Degree > 0 {
 			rounding, o.Kernel.Budget = 1e-6, 1000 // and no correction drives out a support
 		}
-		w := newWorld(t, o)
-		w.teach()
+		w := taught(t, o)
 		w.storm(5, 300)
 		before, state := store.Digest(w.f.State())
 		flips, corrected := 0, 0
@@ -199,8 +198,7 @@ func TestWhileTooLittleIsLearntNothingFlips(t *testing.T) {
 }
 
 func TestRefusalsOfOthersMarksAreToldFromThoseInTheLedger(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	ours, m := w.urgent(1)
 	w.done(m)
 	w.flag(ours) // taken off
@@ -333,8 +331,7 @@ func (missing) Vector(k store.MessageKey, _ model.Vector) (model.Vector, error) 
 // TestClassifyLeavesOutLessonsThatAreNotHere: their vectors were given up since the state was
 // read, and it decides with the weights as they are.
 func TestClassifyLeavesOutLessonsThatAreNotHere(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	w.f.SetVectors(missing{w.features})
 	w.f.Release()
 	err := w.f.Classify(w.reader.Read(mail("c@x", "boss@example.com", owner, "urgent matter")), func(d filter.Decision, x *featurize.Features) {

@@ -35,10 +35,8 @@ func TestFeedbackByFlags(t *testing.T) {
 			l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
 			w.wait(time.Minute)
 			w.flag(l, c.flags...)
-			w.wait(time.Minute - time.Millisecond)
-			w.wantLessons("just before the settle window ends")
-			w.wait(time.Millisecond)
-			w.wantLessons("when it ends", c.want...)
+			w.teaches(time.Minute - time.Millisecond, "just before the settle window ends")
+			w.teaches(time.Millisecond, "when it ends", c.want...)
 		})
 	}
 }
@@ -69,8 +67,7 @@ func TestMutingIsAsStrongAsJunk(t *testing.T) {
 		w.flag(l, c.first)
 		w.wait(time.Second)
 		w.flag(l, c.first, c.then)
-		w.wait(time.Hour)
-		w.wantLessons(c.first+", then "+c.then, c.want)
+		w.teaches(time.Hour, c.first+", then "+c.then, c.want)
 		if got := w.row(l).Source; got != c.source {
 			t.Errorf("%s, then %s: the label is from %s, want %s", c.first, c.then, got, c.source)
 		}
@@ -85,8 +82,7 @@ func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {
 	w.deliver("Sent", mail("own@x", owner, "a@example.com", "re: some words", "In-Reply-To: <f@x>"))
 	w.wait(time.Minute)
 	w.flag(l, `\Answered`, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("three ways to say important", "important by answered")
+	w.teaches(time.Minute, "three ways to say important", "important by answered")
 	if got := w.row(l).Source; got != store.SourceFlagged {
 		t.Fatalf("the label rests on %v, want the strongest source, flagged", got)
 	}
@@ -171,8 +167,7 @@ func TestFeedbackBeforeItsMessageIsHeardAtItsArrivalInTheOrderGiven(t *testing.T
 	if got := w.f.State().Early.Len(); got != 0 {
 		t.Fatalf("%d still wait", got)
 	}
-	w.wait(30 * 24 * time.Hour)
-	w.wantLessons("later")
+	w.teaches(30 * 24 * time.Hour, "later")
 	if len(w.expired) != 0 {
 		t.Fatalf("what was heard expired: %+v", w.expired)
 	}
@@ -210,8 +205,7 @@ func TestFeedbackOnAKnownMessageIsAsStrongAsItsSource(t *testing.T) {
 			w.lessons = nil
 			if source > store.SourceAnswered {
 				w.tell(raw, model.Ordinary, store.SourceAnswered)
-				w.wait(time.Hour)
-				w.wantLessons("a weaker word")
+				w.teaches(time.Hour, "a weaker word")
 			}
 		}
 	}
@@ -292,8 +286,7 @@ func TestEarlyFeedbackOnOwnMailTeachesNothingAndIsGone(t *testing.T) {
 	w.tell(raw, model.Important, store.SourceExplicit)
 	w.deliver("Sent", raw)
 	w.tell(raw, model.Important, store.SourceExplicit)
-	w.wait(30 * 24 * time.Hour)
-	w.wantLessons("own mail")
+	w.teaches(30 * 24 * time.Hour, "own mail")
 	if len(w.expired) != 0 || w.f.State().Early.Len() != 0 {
 		t.Fatalf("expired %+v, %d wait", w.expired, w.f.State().Early.Len())
 	}
@@ -309,8 +302,7 @@ func TestEarlyFeedbackIsHeardByAHandedMessageBeforeItsLabel(t *testing.T) {
 
 func TestAMarkThatIsToldToBeTakenOffIsNeverSetAgain(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		w := newWorld(t, testOptions())
-		w.teach()
+		w := taught(t, testOptions())
 		raw := mail("t@x", "boss@example.com", owner, "urgent told")
 		if early {
 			w.tell(raw, model.Ordinary, store.SourceMark)

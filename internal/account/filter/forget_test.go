@@ -200,8 +200,7 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 }
 
 func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	o := w.f.Options()
 	o.Shadow = filter.ShadowOff
 	w.apply(&filter.Configured{At: w.moment(), Options: o})
@@ -236,8 +235,7 @@ func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T
 	// Elsewhere they are new. The mark is no word of the owner's, and none is set.
 	w.move(marked, "Keep", "$Important")
 	w.move(refused, "Keep")
-	w.wait(time.Hour)
-	w.wantLessons("after it was forgotten")
+	w.teaches(time.Hour, "after it was forgotten")
 	if len(w.marks) != 0 {
 		t.Errorf("marks asked for: %+v", w.marks)
 	}

@@ -85,8 +85,7 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 func TestALetterThatWasNotSentAndOldOnes(t *testing.T) {
 	o := testOptions()
 	o.Limits.Ledger = 100
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	for i := range 101 {
 		w.wait(time.Hour)
 		w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: fmt.Sprintf("%d@hinged.invalid", i)})
@@ -199,8 +198,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 }
 
 func TestWhatALetterAskedAboutIsForgottenWithTheMessage(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
 	w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: "q@hinged.invalid", Asks: about.key})
 	w.f.Ledger().Letters.ForgetAsked(func(k store.MessageKey) bool { return k == about.key })

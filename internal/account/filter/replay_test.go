@@ -111,8 +111,7 @@ func TestCountsAreWhatTheTablesHold(t *testing.T) {
 	for seed := range uint64(4) {
 		o := testOptions()
 		o.Limits.Messages = 150
-		w := newWorld(t, o)
-		w.teach()
+		w := taught(t, o)
 		w.storm(seed, 400)
 		fresh := w.restarted()
 		got, want := w.f.Status.Counts(), fresh.Status.Counts()
@@ -398,8 +397,7 @@ func TestForgettingTakesWhatReadingTaughtBack(t *testing.T) {
 	w.lessons = nil
 	w.wait(time.Hour)
 	w.flag(l, `\Seen`)
-	w.wait(9 * 24 * time.Hour)
-	w.wantLessons("read and kept", "important by read")
+	w.teaches(9 * 24 * time.Hour, "read and kept", "important by read")
 	if m := w.row(l); m.Handled != store.HandledRead || w.f.State().Account.Reading.Read != reading.Read+1 {
 		t.Fatalf("it is %+v; %+v before, %+v now", m, reading, w.f.State().Account.Reading)
 	}

@@ -27,8 +27,7 @@ func keepOptions() filter.Options {
 // TestOldMailIsForgottenByTheAccountsClock: at each look, what a slow twin names stays,
 // and nothing else.
 func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
-	w := newWorld(t, keepOptions())
-	w.teach()
+	w := taught(t, keepOptions())
 	var all []letter
 	gone, old := 0, 0
 	for n := range 600 {
@@ -173,8 +172,7 @@ func TestTheNewestMessagesStayBesideThoseThatAreReplayed(t *testing.T) {
 	o := testOptions()
 	o.Limits.Messages = 200
 	o.Dual.Window = 300
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	lost, lostSoon := 0, 0
 	var last []letter
 	for n := range 1500 {
@@ -282,8 +280,7 @@ func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
 	for _, beside := range []bool{false, true} {
 		o := testOptions()
 		o.Marks = []string{"$Important", "$label1"}
-		w := newWorld(t, o)
-		w.teach()
+		w := taught(t, o)
 		w.marks = nil
 		l, _ := w.deliver("INBOX", mail("urgent1@x", "boss@example.com", owner, "urgent thing 1"))
 		again := w.f.Ledger().Intents()
@@ -300,7 +297,6 @@ func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
 		if refused, _ := w.f.Ledger().Refusals.Refused(l.key, w.row(l).ID); refused == beside || len(w.marks) > 0 != beside {
 			t.Errorf("another flag is on it: %v; refused: %v, asked for: %v", beside, refused, w.marks)
 		}
-		w.wait(time.Hour)
-		w.wantLessons("an absent mark")
+		w.teaches(time.Hour, "an absent mark")
 	}
 }

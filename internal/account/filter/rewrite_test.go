@@ -155,8 +155,7 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
 	waits, _ := w.deliver("INBOX", mail("g@x", "a@example.com", owner, "other words"))
 	w.flag(l, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("a star", "important by flagged")
+	w.teaches(time.Minute, "a star", "important by flagged")
 	w.flag(waits, `\Flagged`)
 	r := w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: 1})
 	if r.Lessons != 1 || r.Important != 1 || r.Pending != 1 {
@@ -170,13 +169,11 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	w.move(l, "Keep", `\Flagged`)
 	w.open("INBOX", 1, 9)
 	l, _ = w.deliver("INBOX", l.raw, `\Flagged`)
-	w.wait(time.Hour)
-	w.wantLessons("nothing said anew")
+	w.teaches(time.Hour, "nothing said anew")
 	// A word said anew is a new lesson.
 	w.flag(l)
 	w.flag(l, `\Flagged`)
-	w.wait(time.Hour)
-	w.wantLessons("the star set anew", "important by flagged")
+	w.teaches(time.Hour, "the star set anew", "important by flagged")
 	w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: 1})
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("said in words", "important by explicit")
@@ -362,8 +359,7 @@ func (b *based) Lessons() iter.Seq2[store.Lesson, error] {
 }
 
 func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	old, _ := w.deliver("INBOX", mail("old@x", "old@example.com", owner, "an old thing"))
 	w.apply(&filter.Labelled{At: w.moment(), Message: old.key, Label: model.Important})
 	b := &based{world: &world{features: w.features, journal: append([][]byte(nil), w.journal...)}}

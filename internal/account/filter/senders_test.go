@@ -136,8 +136,7 @@ type sender struct {
 }
 
 func newSender(t *testing.T) *sender {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	return &sender{world: w}
 }
 
@@ -269,8 +268,7 @@ func TestMailThatLacksThePassOfItsDomainIsNotMarked(t *testing.T) {
 func TestWhatNobodyKnowsMovesTheThresholdAlone(t *testing.T) {
 	o := testOptions()
 	o.SilenceDays, o.SilenceCalendar, o.Shadow = 1, true, filter.ShadowOn
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	before, judged, standing := w.f.State().Account, w.f.Status.Judgement(), w.f.Line().Standing()
 	w.personal = true
 	l, _ := w.deliver("INBOX", mail("known@x", "ann@example.com", owner, "lunch"))

@@ -156,8 +156,7 @@ func TestAnOwnersBudgetDoesNotProlongTheShadow(t *testing.T) {
 func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 	o := testOptions()
 	o.Shadow = filter.ShadowOff
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	said := func() bool {
 		t.Helper()
 		_, long := w.f.Status.Passed()

@@ -139,8 +139,7 @@ func TestAMarkOfOursThatIsPutBackWasNeverTakenOff(t *testing.T) {
 		w := newWorld(t, testOptions())
 		w.takes = true
 		w.teach()
-		l, m := w.urgent(1)
-		w.done(m)
+		l, m := w.marked(1)
 		w.read(l)
 		before, state := learnt(w.f), fmt.Sprintf("%+v", w.f.State().Account.Refused)
 		w.flag(l, `\Seen`)
@@ -303,8 +302,7 @@ func TestAFoundStarIsTakenBack(t *testing.T) {
 	w.teach()
 	before := learnt(w.f)
 	l, _ := w.arrived("INBOX", mail("found@x", "a@example.com", owner, "cheap watches"), filter.Arrived{Seen: w.moment().Add(time.Hour), Away: true}, `\Flagged`)
-	w.wait(2 * time.Minute)
-	w.wantLessons("found", "important by found")
+	w.teaches(2 * time.Minute, "found", "important by found")
 	w.flag(l)
 	w.wait(2 * time.Minute)
 	if got := w.row(l); got.Label != 0 || w.takenBack != 1 {

@@ -16,10 +16,8 @@ import (
 
 // marked gives a taught world with one urgent message that bears our mark.
 func marked(t *testing.T) (*world, letter, ingest.MarkRequest) {
-	w := newWorld(t, testOptions())
-	w.teach()
-	l, m := w.urgent(1)
-	w.done(m)
+	w := taught(t, testOptions())
+	l, m := w.marked(1)
 	w.marks = nil
 	return w, l, m
 }
@@ -130,8 +128,7 @@ func TestWhatTheOwnerSetsAfterwardsIsTheOwnersWord(t *testing.T) {
 	w.wait(time.Hour)
 	w.lessons = nil
 	w.flag(l, "$Important", `\Seen`)
-	w.wait(time.Hour)
-	w.wantLessons("the mark set by hand", "important by mark")
+	w.teaches(time.Hour, "the mark set by hand", "important by mark")
 	if again := w.undo(false); slices.ContainsFunc(again, func(r ingest.MarkRequest) bool { return r.ID == m.ID }) {
 		t.Error("the owner's mark was asked back")
 	}
@@ -354,8 +351,7 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 	w.lessons = nil
 	w.apply(&filter.Resumed{At: w.moment()})
 	w.flag(l, `\Seen`, `\Flagged`)
-	w.wait(time.Hour)
-	w.wantLessons("the star set during the pause", "important by flagged")
+	w.teaches(time.Hour, "the star set during the pause", "important by flagged")
 }
 
 func TestAMessageThatMovedIsSightedByItsKey(t *testing.T) {

@@ -266,6 +266,22 @@ func (w *world) row(l letter) store.Message {
 	return m
 }
 
+// taught is a world whose filter has been taught.
+func taught(t testing.TB, o filter.Options) *world {
+	t.Helper()
+	w := newWorld(t, o)
+	w.teach()
+	return w
+}
+
+// marked is an urgent message that was marked.
+func (w *world) marked(n int) (letter, ingest.MarkRequest) {
+	w.t.Helper()
+	l, m := w.urgent(n)
+	w.done(m)
+	return l, m
+}
+
 // teach makes the word "urgent" important and "newsletter" ordinary.
 func (w *world) teach() {
 	w.t.Helper()
@@ -296,6 +312,13 @@ func (w *world) urgent(n int) (letter, ingest.MarkRequest) {
 		w.t.Fatalf("%d marks requested, want 1 (reason %v)", len(w.marks), r.Decision.Reason)
 	}
 	return l, w.marks[0]
+}
+
+// teaches waits, and demands what was learnt since it was asked last.
+func (w *world) teaches(after time.Duration, what string, want ...string) {
+	w.t.Helper()
+	w.wait(after)
+	w.wantLessons(what, want...)
 }
 
 func (w *world) wantLessons(what string, want ...string) {

@@ -118,8 +118,7 @@ func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
 }
 
 func TestAllBrokenChunksAreFoundOnceOneWas(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 66, 5, 120)
+	c := filled(1, 66, 5, 120)
 	makeSnapshot(t, c)
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
 	testkit.OK(t, v.scan(t.Context(), epoch))
@@ -163,8 +162,7 @@ func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
 }
 
 func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 70, 4, 80)
+	c := filled(1, 70, 4, 80)
 	makeSnapshot(t, c)
 	retain(t, c)
 	breakChunks(c)

@@ -17,8 +17,7 @@ import (
 )
 
 func TestAStreamComesToWhatTheFilterAloneComesTo(t *testing.T) {
-	c := newCluster(3)
-	fill(c, 1, 7, 300)
+	c := filled(3, 1, 7, 300)
 	got, out := undisturbed(t, c)
 	sameDigests(t, got, plain(t, c))
 	decided, dead := out.all(testTopics.Decisions), out.all(testTopics.DeadLetters)
@@ -34,8 +33,7 @@ var accidents = []struct {
 }{{"before it is written", false}, {"written, not acknowledged", true}}
 
 func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 2, 5, 120)
+	c := filled(2, 2, 5, 120)
 	want, twin := undisturbed(t, c)
 	for _, a := range accidents {
 		t.Run(a.name, func(t *testing.T) {
@@ -84,8 +82,7 @@ func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
 }
 
 func TestARebalanceInTheMiddleOfABatchLosesNothing(t *testing.T) {
-	c := newCluster(4)
-	fill(c, 3, 9, 300)
+	c := filled(4, 3, 9, 300)
 	want, twin := undisturbed(t, c)
 	own := c.anew()
 	p := newProcess(t, own)
@@ -165,8 +162,7 @@ func TestWhatIsHeldStaysBoundedWhileProduceIsRefused(t *testing.T) {
 }
 
 func TestTheBrokerIsGoneForAWhile(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 6, 5, 100)
+	c := filled(2, 6, 5, 100)
 	want, _ := undisturbed(t, c)
 	own := c.anew()
 	p := newProcess(t, own)
@@ -222,8 +218,7 @@ func TestFeedbackThatNamesSeveralMessagesIsADeadLetter(t *testing.T) {
 		c.put(testTopics.Input, messageRecord("a", fmt.Appendf(nil, "Message-ID: <1@x>\r\nFrom: s%d@example.net\r\n\r\nhello\r\n", n), epoch))
 	}
 	c.put(testTopics.Input, feedbackRecord("a", "1@x", "important", "explicit", epoch))
-	p := newProcess(t, c)
-	p.run()
+	p := running(t, c)
 	p.while(func(s Status) bool { return s.Lessons != 0 || s.DeadLetters[kafka.Conflict] != 1 })
 	for _, r := range c.all(testTopics.DeadLetters) {
 		if why, _ := r.Header("x-hinged-reason"); string(why) != string(kafka.Conflict) {
@@ -246,8 +241,7 @@ func TestCountsAndSkippedMarkers(t *testing.T) {
 	c.put(testTopics.Input, messageRecord("a", []byte("Subject: later\r\n\r\nx"), epoch.Add(time.Hour)))
 	c.marker(testTopics.Input, 0)
 	c.marker(testTopics.Input, 0)
-	p := newProcess(t, c)
-	p.run()
+	p := running(t, c)
 	var n Counts
 	eventually(t, func() error { // they are counted a moment after the commit
 		n = p.engine.Status().Counts
@@ -289,8 +283,7 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	put(9, kafka.Forget{Ref: kafka.Ref{Message: "40@x"}}) // unknown
 	put(10, kafka.Forget{Sender: "a@example.org"})        // the owner
 	say(11, 3, true)
-	p := newProcess(t, c)
-	p.run(func(o *Options) { o.SnapshotEvery = 1 << 40 })
+	p := running(t, c, func(o *Options) { o.SnapshotEvery = 1 << 40 })
 	p.while(func(s Status) bool {
 		return s.Rewritten != 2 || s.DeadLetters[kafka.UnknownAccount] != 1 || s.DeadLetters[kafka.UnknownMessage] != 1 || s.DeadLetters[kafka.BadValue] != 1
 	})

@@ -131,8 +131,7 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 		c := newCluster(1)
 		c.mindful = true
 		fill(c, 351, 4, 120)
-		p := newProcess(t, c)
-		p.run(small)
+		p := running(t, c, small)
 		allSaved(t, c)
 		p.stop()
 		c.lose(testTopics.Input, 0, 1)
@@ -147,8 +146,7 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 		c := newCluster(1)
 		c.mindful = true
 		fill(c, 351, 4, 60)
-		p := newProcess(t, c)
-		p.run(small)
+		p := running(t, c, small)
 		allSaved(t, c)
 		p.stop()
 		fill(c, 353, 4, 60)
@@ -164,8 +162,7 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 
 // Who has the last copy of a partition begins without the snapshots topic.
 func TestAStartWithTheLastCopyReadsNoSnapshots(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 361, 4, 120)
+	c := filled(1, 361, 4, 120)
 	p := newProcess(t, c)
 	var refuse atomic.Bool
 	p.broker.read = func(topic string, _ int32) error {

@@ -203,8 +203,7 @@ func TestFilesOfTopicsWithStrangeNames(t *testing.T) {
 // A partition moves to another process. The copy that the first one has is dropped once a snapshot
 // has all of it, and not before: what is forgotten then must not be on its disk for good.
 func TestTheCopyOfAPartitionThatMovedAwayIsDropped(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 371, 6, 60)
+	c := filled(2, 371, 6, 60)
 	p, q := newProcess(t, c), newProcess(t, c)
 	p.run(unsaved)
 	p.stop()
@@ -277,8 +276,7 @@ func garble(t *testing.T, path string) {
 func TestAPartitionWhoseFileIsDamagedIsTakenOverFromItsSnapshot(t *testing.T) {
 	c, all := newCluster(3), newCluster(3)
 	fillTwo(c, all, 71, 9, 200)
-	p := newProcess(t, c)
-	p.run(small)
+	p := running(t, c, small)
 	allSaved(t, c)
 	p.stop()
 	spoil(t, p, 1)
@@ -311,10 +309,8 @@ func TestAPartitionWhoseFileIsDamagedIsTakenOverFromItsSnapshot(t *testing.T) {
 // Without a snapshot and without the beginning of its log nobody knows what it had learnt, so it
 // needs an operator's word.
 func TestAPartitionWhoseFileIsDamagedStopsWithoutASnapshot(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 73, 6, 100)
-	p := newProcess(t, c)
-	p.run()
+	c := filled(2, 73, 6, 100)
+	p := running(t, c)
 	p.stop()
 	if c.marks(testTopics.Input)[1].End == 0 {
 		t.Fatal("there was nothing in the partition")
@@ -429,11 +425,9 @@ func remove(t *testing.T, path string) {
 
 // What is found in a partition without mail counts as well.
 func TestDamageThatVerifyFindsIsMendedWithoutMail(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 78, 6, 100)
+	c := filled(2, 78, 6, 100)
 	want, _ := undisturbed(t, c)
-	p := newProcess(t, c)
-	p.run(small)
+	p := running(t, c, small)
 	allSaved(t, c)
 	eventually(t, func() error { return scrubbed(p) })
 	p.stop()
@@ -452,10 +446,8 @@ func TestDamageThatVerifyFindsIsMendedWithoutMail(t *testing.T) {
 
 // A disk that damages one file after another is not written to for ever.
 func TestAPartitionWhoseFilesAreDamagedAgainAndAgainIsStopped(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 79, 6, 100)
-	p := newProcess(t, c)
-	p.run(small)
+	c := filled(2, 79, 6, 100)
+	p := running(t, c, small)
 	allSaved(t, c)
 	for n := range mostDamaged + 1 {
 		// No commit is under way: if pages change within one, bbolt may take all memory.

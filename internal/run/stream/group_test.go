@@ -89,8 +89,7 @@ func small(o *Options) {
 }
 
 func TestAZombieDoesNoHarm(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 21, 6, 150)
+	c := filled(2, 21, 6, 150)
 	p, q := newProcess(t, c), newProcess(t, c)
 	var slow atomic.Bool
 	p.broker.produce = func(string, []kafka.Record, bool) error {
@@ -128,10 +127,8 @@ func TestAZombieDoesNoHarm(t *testing.T) {
 }
 
 func TestOnePartitionIsStoppedAndSaysSoAndTheOthersGoOn(t *testing.T) {
-	c := newCluster(3)
-	fill(c, 31, 9, 200)
-	p := newProcess(t, c)
-	p.run(func(o *Options) { o.SnapshotEvery = 1 << 40; o.SnapshotInterval = time.Hour })
+	c := filled(3, 31, 9, 200)
+	p := running(t, c, func(o *Options) { o.SnapshotEvery = 1 << 40; o.SnapshotInterval = time.Hour })
 	p.stop()
 	fill(c, 32, 9, 200)
 	end := c.marks(testTopics.Input)[1].End
@@ -159,8 +156,7 @@ func TestOnePartitionIsStoppedAndSaysSoAndTheOthersGoOn(t *testing.T) {
 }
 
 func TestTheLogIsCutUnderAReader(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 33, 3, 50)
+	c := filled(1, 33, 3, 50)
 	p := newProcess(t, c)
 	var cut atomic.Bool
 	p.broker.read = func(topic string, _ int32) error {
@@ -177,10 +173,8 @@ func TestTheLogIsCutUnderAReader(t *testing.T) {
 }
 
 func TestAnotherNumberOfPartitionsStopsAll(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 34, 5, 60)
-	p := newProcess(t, c)
-	p.run()
+	c := filled(2, 34, 5, 60)
+	p := running(t, c)
 	p.stop()
 	for _, topic := range testTopics.All() {
 		c.topics[topic] = append(c.topics[topic], newLog(topic, 0))
@@ -195,10 +189,8 @@ func TestAnotherNumberOfPartitionsStopsAll(t *testing.T) {
 }
 
 func TestAnAccountOfAnotherProcessIsNotShown(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 35, 6, 60)
-	p := newProcess(t, c)
-	p.run()
+	c := filled(2, 35, 6, 60)
+	p := running(t, c)
 	q := newProcess(t, c)
 	q.start()
 	eventually(t, func() error {

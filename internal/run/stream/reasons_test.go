@@ -48,8 +48,7 @@ func TestTheReasonsOfDecisions(t *testing.T) {
 		t.Helper()
 		c := newCluster(1)
 		put(c)
-		p := newProcess(t, c)
-		p.run(tunes...)
+		p := running(t, c, tunes...)
 		p.stop()
 		maps.Copy(seen, reasonsOf(t, c))
 	}
@@ -134,8 +133,7 @@ func TestAMessageThatComesAgainIsNotMarkedAgainAgainstItsOwnersWord(t *testing.T
 				c.put(testTopics.Input, feedbackRecord("a", "1@x", x.label, x.source, epoch))
 			}
 			c.put(testTopics.Input, message)
-			p := newProcess(t, c)
-			p.run()
+			running(t, c)
 			var got []kafka.Decision
 			for _, r := range c.all(testTopics.Decisions) {
 				var d kafka.Decision

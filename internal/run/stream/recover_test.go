@@ -126,8 +126,7 @@ func TestACreatedAgainTopicStopsItsPartitionsUntilTheyAreRecovered(t *testing.T)
 			t.Parallel()
 			c, all := newCluster(2), newCluster(2)
 			fillTwo(c, all, 301, 6, 120)
-			p := newProcess(t, c)
-			p.run(small)
+			p := running(t, c, small)
 			at := p.positions()
 			before := digests(t, p.store)
 			oldDecisions := len(c.all(testTopics.Decisions))
@@ -240,10 +239,8 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 	for _, from := range []string{FromSnapshot, FromStart, FromNothing} {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(3)
-			fill(c, 311, 9, 200)
-			p := newProcess(t, c)
-			p.run(small)
+			c := filled(3, 311, 9, 200)
+			p := running(t, c, small)
 			at := p.positions()[1]
 			p.stop()
 			fill(c, 312, 9, 200)
@@ -312,10 +309,8 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 
 // What recover refuses, and what it does about snapshots that only seem to be whole.
 func TestRecoverRefusesWhatItShould(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 321, 6, 80)
-	p := newProcess(t, c)
-	p.run(small)
+	c := filled(2, 321, 6, 80)
+	p := running(t, c, small)
 	for _, from := range []string{FromSnapshot, FromStart, FromNothing} {
 		if done, err := recoverer(c).Recover(t.Context(), 0, from, false); !errors.Is(err, ErrHealthy) {
 			t.Errorf("a healthy partition from %s: %+v, %v", from, done, err)
@@ -386,13 +381,11 @@ func TestSnapshotsAreWrittenAnewIntoACreatedAgainTopic(t *testing.T) {
 
 // Brokers that are older than ids are read as ever.
 func TestBrokersWithoutIDs(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 341, 4, 60)
+	c := filled(1, 341, 4, 60)
 	for _, topic := range testTopics.All() {
 		c.topics[topic][0].id = kafka.TopicID{}
 	}
-	p := newProcess(t, c)
-	p.run(small)
+	p := running(t, c, small)
 	p.stop()
 	for _, r := range c.all(testTopics.Decisions) {
 		if id, _ := r.Header("ce_id"); strings.Count(string(id), "/") != 2 || strings.Contains(string(r.Value), "topic_id") {

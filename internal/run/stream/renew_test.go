@@ -116,10 +116,8 @@ func TestSettingsOfARenewalAreThoseOfARestart(t *testing.T) {
 	var got [2]map[string]string
 	var decided [2][]kafka.Record
 	for i := range got {
-		c := newCluster(2)
-		fill(c, 5, 5, 100)
-		p := newProcess(t, c)
-		p.run()
+		c := filled(2, 5, 5, 100)
+		p := running(t, c)
 		if i == 0 {
 			p.renew(stern)
 		} else {
@@ -169,8 +167,7 @@ func TestARenewalThatCannotBeChangesNothing(t *testing.T) {
 // from changing, among them those that lead to other brokers.
 func TestARenewalEndsAWaitForBrokers(t *testing.T) {
 	t.Parallel()
-	c := newCluster(2)
-	fill(c, 3, 5, 60)
+	c := filled(2, 3, 5, 60)
 	want, twin := undisturbed(t, c)
 	own := c.anew()
 	p := newProcess(t, own)
@@ -199,8 +196,7 @@ func TestARenewalEndsAWaitForBrokers(t *testing.T) {
 // TestARenewalOfAnEngineThatDoesNotRunIsInForceWhenItDoes, and after it has ended.
 func TestARenewalOfAnEngineThatDoesNotRunIsInForceWhenItDoes(t *testing.T) {
 	t.Parallel()
-	c := newCluster(1)
-	fill(c, 1, 2, 20)
+	c := filled(1, 1, 2, 20)
 	p := newProcess(t, c)
 	p.start(func(o *Options) { o.Broker = &broker{c: c, asked: func() error { return errRefused }} })
 	p.cancel()
@@ -328,8 +324,7 @@ func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
 	}[:ways] {
 		t.Run(fmt.Sprintf("%s %d", k.task, k.nth), func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(partitions)
-			fill(c, 7, accounts, 250)
+			c := filled(partitions, 7, accounts, 250)
 			p := newProcess(t, c)
 			p.hooks = boltfile.Hooks{Copy: 20_000, Slice: 2, Incoming: 2000}
 			often := func(o *Options) { o.SnapshotEvery, o.Behind = 40, 20 }

@@ -71,8 +71,7 @@ func retain(t *testing.T, c *cluster) {
 // makeSnapshot has a process do all that is there, and leave a snapshot of partition 0.
 func makeSnapshot(t *testing.T, c *cluster) {
 	t.Helper()
-	p := newProcess(t, c)
-	p.run(small)
+	p := running(t, c, small)
 	eventually(t, func() error { return atLeast(t, c, 1) })
 	p.stop()
 }
@@ -131,8 +130,7 @@ func sound(t *testing.T, files testFiles) {
 func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 	c, all := newCluster(3), newCluster(3)
 	fillTwo(c, all, 41, 9, 300)
-	p := newProcess(t, c)
-	p.run(small)
+	p := running(t, c, small)
 	allSaved(t, c)
 	fillTwo(c, all, 42, 12, 40)
 	eventually(t, func() error { return caughtUp(c, p) })
@@ -153,8 +151,7 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 }
 
 func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 44, 30, 300)
+	c := filled(1, 44, 30, 300)
 	makeSnapshot(t, c)
 	retain(t, c)
 	q := newProcess(t, c)
@@ -352,8 +349,7 @@ func atLeast(t *testing.T, c *cluster, position int64) error {
 func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
 	c, all := newCluster(2), newCluster(2)
 	fillTwo(c, all, 80, 20, 300)
-	p := newProcess(t, c)
-	p.run(small)
+	p := running(t, c, small)
 	allSaved(t, c)
 	p.stop()
 	retain(t, c)

@@ -43,8 +43,7 @@ func looked(t *testing.T, e *Engine) map[string]string {
 }
 
 func TestAViewIsOfWhatIsCommitted(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 21, 6, 200)
+	c := filled(1, 21, 6, 200)
 	p := newProcess(t, c)
 	var refused, waits atomic.Bool
 	p.broker.produce = func(topic string, _ []kafka.Record, _ bool) error {
@@ -114,8 +113,7 @@ func TestRulesOfTheTopicDecide(t *testing.T) {
 	letter(3)
 	c.put(testTopics.Input, rulesRecord("a", `{"rules":[]}`, at))
 	letter(4)
-	p := newProcess(t, c)
-	p.run()
+	p := running(t, c)
 	var got []string
 	for _, r := range c.all(testTopics.Decisions) {
 		var d kafka.Decision
@@ -259,10 +257,8 @@ func receive(t *testing.T, s *boltfile.Store, w *writer.Writer, name string, n i
 // However many partitions there are, they share what a memory limit leaves for mail and accounts.
 func TestManyPartitionsKeepToTheMemoryLimit(t *testing.T) {
 	const limit, partitions = 160 << 20, 128
-	c := newCluster(partitions)
-	fill(c, 95, 300, 400)
-	p := newProcess(t, c)
-	p.run(func(o *Options) { o.Memory = limit })
+	c := filled(partitions, 95, 300, 400)
+	p := running(t, c, func(o *Options) { o.Memory = limit })
 	mail, rows := int64(0), 0
 	eventually(t, func() error {
 		p.engine.mu.Lock()

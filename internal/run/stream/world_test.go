@@ -100,6 +100,14 @@ func newProcess(t *testing.T, c *cluster) *process {
 	return p
 }
 
+// running is a process over a cluster that has begun.
+func running(t *testing.T, c *cluster, tunes ...tune) *process {
+	t.Helper()
+	p := newProcess(t, c)
+	p.run(tunes...)
+	return p
+}
+
 // start opens the files and runs the engine.
 func (p *process) start(tunes ...tune) {
 	p.t.Helper()
@@ -281,6 +289,13 @@ func feedbackRecord(account, messageID, label, source string, at time.Time) kafk
 			{Key: "ce_source", Value: []byte("test")}, {Key: "ce_type", Value: []byte(kafka.TypeFeedback)},
 		},
 	}
+}
+
+// filled is a cluster whose input is filled.
+func filled(partitions int, seed uint64, accounts, messages int) *cluster {
+	c := newCluster(partitions)
+	fill(c, seed, accounts, messages)
+	return c
 }
 
 // fill produces mail of some accounts with feedback between it: after its message,
