@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 

@@ -35,7 +35,7 @@ func TestFeedbackByFlags(t *testing.T) {
 			l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
 			w.wait(time.Minute)
 			w.flag(l, c.flags...)
-			w.teaches(time.Minute - time.Millisecond, "just before the settle window ends")
+			w.teaches(time.Minute-time.Millisecond, "just before the settle window ends")
 			w.teaches(time.Millisecond, "when it ends", c.want...)
 		})
 	}
@@ -167,7 +167,7 @@ func TestFeedbackBeforeItsMessageIsHeardAtItsArrivalInTheOrderGiven(t *testing.T
 	if got := w.f.State().Early.Len(); got != 0 {
 		t.Fatalf("%d still wait", got)
 	}
-	w.teaches(30 * 24 * time.Hour, "later")
+	w.teaches(30*24*time.Hour, "later")
 	if len(w.expired) != 0 {
 		t.Fatalf("what was heard expired: %+v", w.expired)
 	}
@@ -286,7 +286,7 @@ func TestEarlyFeedbackOnOwnMailTeachesNothingAndIsGone(t *testing.T) {
 	w.tell(raw, model.Important, store.SourceExplicit)
 	w.deliver("Sent", raw)
 	w.tell(raw, model.Important, store.SourceExplicit)
-	w.teaches(30 * 24 * time.Hour, "own mail")
+	w.teaches(30*24*time.Hour, "own mail")
 	if len(w.expired) != 0 || w.f.State().Early.Len() != 0 {
 		t.Fatalf("expired %+v, %d wait", w.expired, w.f.State().Early.Len())
 	}

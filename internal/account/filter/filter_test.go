@@ -199,7 +199,7 @@ func TestSilenceOnDaysOfActivityMakesOrdinary(t *testing.T) {
 	o.Dual.Horizon = 0
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-	w.teaches(30 * 24 * time.Hour, "a month in which the owner was away")
+	w.teaches(30*24*time.Hour, "a month in which the owner was away")
 	for day := range 7 {
 		w.now = w.now.Add(24 * time.Hour)
 		w.deliver("Sent", mail(fmt.Sprintf("own%d@x", day), owner, "b@example.com", fmt.Sprint("day ", day)))
@@ -218,16 +218,15 @@ func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 	w := taught(t, o)
 	w.wait(8 * 24 * time.Hour)
 	w.lessons = nil
-	l, m := w.marked(1)
+	l, _ := w.marked(1)
 	w.flag(l, "$Important", `\Seen`)
-	w.teaches(8 * 24 * time.Hour, "a marked message that was read and left")
+	w.teaches(8*24*time.Hour, "a marked message that was read and left")
 
 	// The threshold and the standing hear of it.
-	l, m = w.urgent(2)
-	w.done(m)
+	l, _ = w.marked(2)
 	before := w.f.Line().Standing()
 	weights, _ := store.Digest(w.f.State())
-	w.teaches(8 * 24 * time.Hour, "another one")
+	w.teaches(8*24*time.Hour, "another one")
 	after := w.f.Line().Standing()
 	if after.Labels != before.Labels+1 || after.Decisions.FalseAlarms != before.Decisions.FalseAlarms+1 {
 		t.Errorf("the standing was %+v and is %+v; want one false alarm more", before, after)
@@ -236,7 +235,7 @@ func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 		t.Error("the weights changed")
 	}
 	w.flag(l, "$Important", `\Flagged`)
-	w.teaches(2 * time.Minute, "starred after all", "important by flagged")
+	w.teaches(2*time.Minute, "starred after all", "important by flagged")
 }
 
 func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {

@@ -75,7 +75,7 @@ func TestAWeakerLabelIsMadeExplicitWithoutASecondLesson(t *testing.T) {
 	w := newWorld(t, testOptions())
 	l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "words"))
 	w.flag(l, `\Answered`)
-	w.teaches(2 * time.Minute, "answered", "important by answered")
+	w.teaches(2*time.Minute, "answered", "important by answered")
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("said so, too")
 	if s := w.row(l).Source; s != store.SourceExplicit {

@@ -182,7 +182,7 @@ func TestHoursOfSilenceTeachAProvisionalNoThatAnAnswerTakesBack(t *testing.T) {
 	w := newWorld(t, o)
 	before := w.f.State().Weights.Sorted()
 	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-	w.teaches(6 * time.Hour, "hours in which the owner was away")
+	w.teaches(6*time.Hour, "hours in which the owner was away")
 	w.deliver("Sent", mail("own@x", owner, "b@example.com", "something else"))
 	w.teaches(time.Second, "a sign of the owner", "ordinary by provisional")
 	if a := w.f.State().Account; a.Ordinary != 1 || a.HeardSeq != 0 {
@@ -213,8 +213,8 @@ func TestHoursOfSilenceTeachAProvisionalNoThatAnAnswerTakesBack(t *testing.T) {
 func TestAProvisionalNoBecomesFinalWithoutAnotherLesson(t *testing.T) {
 	w := newWorld(t, provisionalOptions())
 	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-	w.teaches(6 * time.Hour, "six hours", "ordinary by provisional")
-	w.teaches(8 * 24 * time.Hour, "eight days")
+	w.teaches(6*time.Hour, "six hours", "ordinary by provisional")
+	w.teaches(8*24*time.Hour, "eight days")
 	m, _ := w.f.State().Messages.Get(string(l.key[:]))
 	if m.Source != store.SourceSilence || m.SilenceFrom != 0 || w.f.Status.Counts().Waiting != 0 {
 		t.Errorf("the message is %+v, %d wait", m, w.f.Status.Counts().Waiting)
@@ -229,7 +229,7 @@ func TestTheOwnersWordTakesThePlaceOfAProvisionalNoThatSaysTheSame(t *testing.T)
 	o.Dual.Bold = 1
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("junk@x", "a@example.com", owner, "some words"))
-	w.teaches(6 * time.Hour, "six hours", "ordinary by provisional")
+	w.teaches(6*time.Hour, "six hours", "ordinary by provisional")
 	w.flag(l, "$Junk")
 	if len(w.lessons) != 1 || w.lessons[0].Weight != 1 || !w.lessons[0].TookBack || w.lessons[0].Source != store.SourceJunk {
 		t.Fatalf("got %+v, want one of weight 1 in the place of the first", w.lessons)
@@ -257,14 +257,14 @@ func TestMarkedMailThatWasReadAndLeftAloneIsALightNo(t *testing.T) {
 			if c.read {
 				w.flag(l, "$Important", `\Seen`)
 			}
-			w.teaches(2 * 24 * time.Hour, "two days")
+			w.teaches(2*24*time.Hour, "two days")
 			w.wait(24 * time.Hour)
 			if len(w.lessons) == 1 && w.lessons[0].Weight != o.Dual.MarkedWeight {
 				t.Errorf("it weighs %v", w.lessons[0].Weight)
 			}
 			w.wantLessons("three days", c.want...)
 			labels := w.f.Line().Standing().Labels
-			w.teaches(8 * 24 * time.Hour, "later")
+			w.teaches(8*24*time.Hour, "later")
 			if got := w.f.Line().Standing().Labels - labels; got != 1-len(c.want) {
 				t.Errorf("the threshold heard of it %d times more", got)
 			}
@@ -287,7 +287,7 @@ func TestWhoHearsNoProvisionalLabels(t *testing.T) {
 	for name, o := range map[string]filter.Options{"kernel": kernel, "passive-aggressive": plain, "no window": off, "silence off": never, "important by a rule": ruled} {
 		w := newWorld(t, o)
 		w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-		w.teaches(7 * time.Hour, name)
+		w.teaches(7*time.Hour, name)
 		w.wait(7 * 24 * time.Hour)
 		if final := o.SilenceDays > 0 && name != "important by a rule"; final != (len(w.lessons) == 1) {
 			t.Errorf("%s: after a week the lessons are %+v", name, w.lessons)

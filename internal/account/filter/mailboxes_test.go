@@ -44,7 +44,7 @@ func TestOfThePastTrashIsDecidedAndJunkIsNot(t *testing.T) {
 		if r.Decision != nil && r.Decision.Outcome == store.DecidedImportant && r.Decision.Reason != store.ReasonBacklog && r.Decision.Reason != store.ReasonOwner {
 			t.Errorf("%s: not marked for the reason %v", c.what, r.Decision.Reason)
 		}
-		w.teaches(2 * time.Minute, c.what, c.lessons...)
+		w.teaches(2*time.Minute, c.what, c.lessons...)
 		if len(w.marks) != 0 {
 			t.Errorf("%s: marks asked for", c.what)
 		}
@@ -65,7 +65,7 @@ func TestCopiesOfThePastAreNoMoves(t *testing.T) {
 		w.lessons = nil
 		w.find(boxes[0], raw, `\Seen`)
 		w.find(boxes[1], raw, `\Seen`)
-		w.teaches(2 * time.Minute, boxes[0] + " and " + boxes[1])
+		w.teaches(2*time.Minute, boxes[0]+" and "+boxes[1])
 	}
 }
 
@@ -87,7 +87,7 @@ func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
 	w.lessons = nil
 	// Whatever happens to it where it lies teaches nothing.
 	w.flag(letter{place: placeAt("Keep", 1, 1)}, `\Seen`, `\Flagged`)
-	w.teaches(2 * time.Minute, "an old message starred")
+	w.teaches(2*time.Minute, "an old message starred")
 	// Moved, it is decided as the old message that it is.
 	w.vanish(letter{place: placeAt("Keep", 1, 1)})
 	_, r := w.arrived("INBOX", old, filter.Arrived{At: store.MomentOf(began.Add(-time.Hour))})

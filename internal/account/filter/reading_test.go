@@ -48,7 +48,7 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
 	w.wait(time.Hour)
 	w.flag(l, `\Seen`)
-	w.teaches(5*time.Hour + time.Minute, "five hours after it was read")
+	w.teaches(5*time.Hour+time.Minute, "five hours after it was read")
 	w.wait(time.Hour)
 	o := w.f.Options()
 	if len(w.lessons) != 1 || w.lessons[0].Weight != float64(float64(o.ImplicitWeight*filter.ReadWeight)*w.lessons[0].Tells) || w.lessons[0].Tells < 0.9 {
@@ -58,7 +58,7 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	if s, _ := w.f.State().Senders.Get(filter.SenderOf("bills@example.com").Key()); s.Read != 1 {
 		t.Errorf("its sender is %+v", s)
 	}
-	w.teaches(9 * 24 * time.Hour, "nine days")
+	w.teaches(9*24*time.Hour, "nine days")
 	// The owner's own word weighs more, and takes its place.
 	w.flag(l, `\Seen`, `\Flagged`)
 	w.teaches(time.Minute, "a star", "important by flagged")
@@ -73,9 +73,9 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 func TestWhatIsReadLateIsAYesAllTheSame(t *testing.T) {
 	w := readerWorld(t, nil)
 	l, _ := w.deliver("INBOX", mail("late@x", "bills@example.com", owner, "your bill"))
-	w.teaches(7 * time.Hour, "left unread")
+	w.teaches(7*time.Hour, "left unread")
 	w.flag(l, `\Seen`)
-	w.teaches(6 * time.Hour, "read, and kept for six hours", "important by read")
+	w.teaches(6*time.Hour, "read, and kept for six hours", "important by read")
 }
 
 func TestWhatIsReadAndDeletedIsNoYes(t *testing.T) {
@@ -84,7 +84,7 @@ func TestWhatIsReadAndDeletedIsNoYes(t *testing.T) {
 	w.flag(l, `\Seen`)
 	w.wait(time.Minute)
 	w.move(l, "Trash", `\Seen`)
-	w.teaches(7 * time.Hour, "read and deleted", "ordinary by provisional")
+	w.teaches(7*time.Hour, "read and deleted", "ordinary by provisional")
 	if m := w.row(l); m.Handled != store.HandledDone {
 		t.Errorf("it was handled as %d", m.Handled)
 	}
@@ -131,7 +131,7 @@ func TestWhatWasMarkedAndReadIsNoYes(t *testing.T) {
 	w.lessons = nil
 	l, _ := w.marked(1)
 	w.flag(l, "$Important", `\Seen`)
-	w.teaches(12 * 24 * time.Hour, "marked, read and kept")
+	w.teaches(12*24*time.Hour, "marked, read and kept")
 }
 
 func TestMarkingAllAsReadSaysNothing(t *testing.T) {
@@ -259,8 +259,8 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	read, _ := w.deliver("INBOX", mail("read@x", "ann@example.com", owner, "how are you"))
 	unread, _ := w.deliver("INBOX", mail("unread@x", "eve@example.com", owner, "please look"))
 	w.flag(read, `\Seen`)
-	w.teaches(7 * time.Hour, "hours")
-	w.teaches(9 * 24 * time.Hour, "days", "ordinary by silence")
+	w.teaches(7*time.Hour, "hours")
+	w.teaches(9*24*time.Hour, "days", "ordinary by silence")
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}

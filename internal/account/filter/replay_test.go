@@ -397,7 +397,7 @@ func TestForgettingTakesWhatReadingTaughtBack(t *testing.T) {
 	w.lessons = nil
 	w.wait(time.Hour)
 	w.flag(l, `\Seen`)
-	w.teaches(9 * 24 * time.Hour, "read and kept", "important by read")
+	w.teaches(9*24*time.Hour, "read and kept", "important by read")
 	if m := w.row(l); m.Handled != store.HandledRead || w.f.State().Account.Reading.Read != reading.Read+1 {
 		t.Fatalf("it is %+v; %+v before, %+v now", m, reading, w.f.State().Account.Reading)
 	}

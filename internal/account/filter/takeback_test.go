@@ -302,7 +302,7 @@ func TestAFoundStarIsTakenBack(t *testing.T) {
 	w.teach()
 	before := learnt(w.f)
 	l, _ := w.arrived("INBOX", mail("found@x", "a@example.com", owner, "cheap watches"), filter.Arrived{Seen: w.moment().Add(time.Hour), Away: true}, `\Flagged`)
-	w.teaches(2 * time.Minute, "found", "important by found")
+	w.teaches(2*time.Minute, "found", "important by found")
 	w.flag(l)
 	w.wait(2 * time.Minute)
 	if got := w.row(l); got.Label != 0 || w.takenBack != 1 {

@@ -111,7 +111,7 @@ func checkMail(t *testing.T, raw []byte, id, subject string) {
 	parts := 0
 	for ; ; parts++ {
 		part, err := r.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		testkit.OK(t, err)
