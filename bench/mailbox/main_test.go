@@ -52,19 +52,13 @@ func small(mail ...persons.Mail) *persons.Life {
 func playSmall(t *testing.T, l *persons.Life, past, live int, settings ...string) *played {
 	t.Helper()
 	h, err := settled(append(settings, "prior=none")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	h.live = live
 	h.options.Rules = []filter.Rule{{Match: "from:ann@harbour.example", Label: model.Important}}
 	o, err := h.open(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	p, err := h.play(o, past)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return p
 }
 
@@ -113,13 +107,9 @@ func TestThePastLiesWhereItsOwnerPutIt(t *testing.T) {
 	l.TrashKept = 5*time.Hour + 30*time.Minute
 	p := playSmall(t, l, 5, 1, "shadow=off")
 	h, err := settled()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	o, err := h.open(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	got := map[string]string{} // what the folder of each message is for
 	for i := range l.Mail {
 		m, known := p.filter.State().Messages.Get(string(o.read[i].Key[:]))
@@ -148,13 +138,9 @@ func TestThePastLiesWhereItsOwnerPutIt(t *testing.T) {
 func TestTheSameSeedGivesTheSameTable(t *testing.T) {
 	table := func() string {
 		c, err := parse([]string{"-persons", "family,phone", "-seeds", "1", "-pasts", "30", "-questions", "2", "-csv"}, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		var b strings.Builder
-		if err := c.run(&b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.run(&b))
 		return b.String()
 	}
 	first := table()
@@ -217,21 +203,15 @@ func (h *history) Run(ctx context.Context, emit ingest.Emit) error {
 // the code of `hinged bootstrap --dry-run`.
 func TestThePastIsReadAsTheDaemonReadsIt(t *testing.T) {
 	h, err := settled()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	h.live = 120
 	o, err := h.open(persons.Make("office", 3, 500))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	p := h.player(o, 380)
 	p.until(p.start)
 	memory := filter.Memory{}
 	f, err := filter.New(store.NewState(), memory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, e := range []filter.Event{&filter.Configured{Options: o.options}, &filter.Primed{Weights: h.prior}} {
 		if _, err := f.Apply(e); err != nil {
 			t.Fatal(err)
@@ -243,9 +223,7 @@ func TestThePastIsReadAsTheDaemonReadsIt(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	p.bootstrap()
 	if p.err != nil {
 		t.Fatal(p.err)
@@ -270,26 +248,18 @@ func TestPins(t *testing.T) {
 	}
 	for _, args := range []string{"-seeds 2", "-seeds 2 -csv", "-seeds 1 -csv -scores -filed -questions 3 -first 5 -pasts 0,130"} {
 		c, err := parse(strings.Fields(args), io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		var out strings.Builder
-		if err := c.run(&out); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, c.run(&out))
 		testkit.Pin(t, "mailbox", "table "+args, out.String())
 		if !c.filed {
 			continue
 		}
 		for _, person := range c.persons {
 			o, err := c.open(persons.Make(person, 1, longestPast+c.live))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			p, err := c.play(o, 130)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			var decided strings.Builder
 			for _, v := range p.verdicts {
 				fmt.Fprintf(&decided, "%d %v %v %x\n", v.mail, v.decided, v.marked, math.Float64bits(v.score))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -42,18 +43,14 @@ Here.
 func TestPrepareTeachesAnAccountAndSortsItsMail(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "archive")
-	if err := os.WriteFile(archive, []byte(mail), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(archive, []byte(mail), 0o600))
 	n, err := prepare("me@example.org", dir, archive)
 	if err != nil || n != 3 {
 		t.Fatalf("%d messages, want 3: %v", n, err)
 	}
 	for file, want := range map[string]string{"mail.mbox": "1@ 2@ 3@ 1@", "important": "1@", "ordinary": "2@"} {
 		data, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		var got []string
 		for line := range strings.Lines(string(data)) {
 			if _, id, ok := strings.Cut(line, ": <"); ok && strings.HasSuffix(line, ">\n") && !strings.Contains(line, "From:") {
@@ -68,14 +65,10 @@ func TestPrepareTeachesAnAccountAndSortsItsMail(t *testing.T) {
 		}
 	}
 	s, err := boltfile.Open(filepath.Join(dir, "hinged.db"), boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer s.Close()
 	w, err := writer.Open(s, account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if a := w.Filter().State().Account; a.Messages != 3 || a.Important != 1 || a.Ordinary != 1 {
 		t.Errorf("the account has %d messages, %d important, %d ordinary; want 3, 1, 1", a.Messages, a.Important, a.Ordinary)
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 const mbox = `From a@example.org Thu Jan  4 10:00:00 2024
@@ -59,9 +61,7 @@ Thanks.
 func told(t *testing.T, tl *teller, sources ...source) []line {
 	t.Helper()
 	var out bytes.Buffer
-	if err := tl.tell(&out, sources); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, tl.tell(&out, sources))
 	var lines []line
 	for d := json.NewDecoder(&out); ; {
 		var l line
@@ -77,9 +77,7 @@ func told(t *testing.T, tl *teller, sources ...source) []line {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 

@@ -92,6 +92,14 @@ func FromEnv(name string, otherwise int) int {
 	return otherwise
 }
 
+// OK ends a test unless err is nil.
+func OK(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // WriteProgram writes a file that the test is going to run. A process that a parallel test
 // starts meanwhile would hold the file open for writing for a moment, and a file that
 // is open so cannot be run (ETXTBSY): no process is started before it is written.

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/emersion/go-message/mail"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // human are the kinds that people write.
@@ -261,9 +263,7 @@ func TestEachAnswerLiesInSent(t *testing.T) {
 		sent := map[string]bool{}
 		head := func(m Mail, key string) string {
 			r, err := mail.CreateReader(bytes.NewReader(m.Raw))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			return r.Header.Get(key)
 		}
 		for _, m := range l.Mail {

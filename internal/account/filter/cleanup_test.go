@@ -29,15 +29,10 @@ func (w *world) many(n int, flags ...string) []letter {
 // take moves a message as a source reports it that looked in between.
 func (w *world) take(l letter, to string, away bool, modseq uint64, flags ...string) letter {
 	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
-	w.uids[to]++
-	m := w.reader.Read(l.raw)
-	l.place = placeAt(to, w.validity[to], w.uids[to])
-	w.apply(&filter.Arrived{
-		At: w.moment().Add(-30 * 24 * time.Hour), Seen: w.moment(), Dated: w.moment().Add(-30 * 24 * time.Hour),
-		Place: l.place, Flags: ingest.CanonicalFlags(flags), Away: away, ModSeq: modseq, Meta: filter.NewMeta(m), Message: m,
-	})
-	return l
+	w.vanish(l)
+	ago := w.moment().Add(-30 * 24 * time.Hour)
+	moved, _ := w.arrived(to, l.raw, filter.Arrived{At: ago, Seen: w.moment(), Dated: ago, Away: away, ModSeq: modseq}, flags...)
+	return moved
 }
 
 // TestOneCommandWhileWeWereAwayIsACleanUp (R8): what shares one MODSEQ was done at
@@ -108,8 +103,7 @@ func testLargeCleanUp(t *testing.T, with filter.Flagged) {
 	w.wait(time.Hour)
 	l, _ := w.deliver("INBOX", mail("single@x", "a@example.com", owner, "single words"))
 	w.flag(l, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("a single star", "important by flagged")
+	w.teaches(time.Minute, "a single star", "important by flagged")
 }
 
 // TestAMoveOfStarredMailSaysNothingOfTheStars (R8): the stars were set earlier, learnt
@@ -125,8 +119,7 @@ func TestAMoveOfStarredMailSaysNothingOfTheStars(t *testing.T) {
 					for _, l := range letters { // at once, so that they teach nothing
 						w.flag(l, `\Flagged`, `\Seen`, "$Important")
 					}
-					w.wait(time.Hour)
-					w.wantLessons("a clean-up")
+					w.teaches(time.Hour, "a clean-up")
 					for _, l := range letters[:n] {
 						w.take(l, to, away, 9, `\Flagged`, `\Seen`, "$Important")
 					}
@@ -150,16 +143,13 @@ func TestANewFlagOnAMovedMessageIsHeard(t *testing.T) {
 	w := newWorld(t, testOptions())
 	l := w.many(1)[0]
 	l = w.take(l, "Keep", false, 0, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("a star that came with the move", "important by flagged")
+	w.teaches(time.Minute, "a star that came with the move", "important by flagged")
 	w.flag(l)
 	l = w.take(l, "INBOX", false, 0)
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: -1, Source: store.SourceMark})
-	w.wait(time.Minute)
-	w.wantLessons("taken back", "ordinary by mark")
+	w.teaches(time.Minute, "taken back", "ordinary by mark")
 	w.take(l, "Keep", false, 0, `\Flagged`, "$Important", `\Seen`)
-	w.wait(time.Minute)
-	w.wantLessons("set once more", "important by mark")
+	w.teaches(time.Minute, "set once more", "important by mark")
 }
 
 // seenInJunkAfter has a message seen in Junk, where it lay for a moment, only after it was
@@ -170,14 +160,33 @@ func (w *world) seenInJunkAfter(back letter) {
 	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "Junk", UIDValidity: there.place.UIDValidity, UIDs: []uint32{there.place.UID}})
 }
 
+// fate is what happens to a message, and what it teaches.
+type fate struct {
+	name string
+	do   func(w *world, l letter)
+	want []string
+}
+
+func (c fate) comes(t *testing.T, takes bool) {
+	t.Run(c.name, func(t *testing.T) {
+		w := newWorld(t, testOptions())
+		w.takes = takes
+		c.do(w, w.many(1)[0])
+		w.teaches(time.Hour, c.name, c.want...)
+	})
+}
+
 // TestJunkAndBack (R6): what is taken back within the settle window was never said; later
 // it is the later word that counts.
 func TestJunkAndBack(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		do   func(w *world, l letter)
-		want []string
-	}{
+	for _, c := range []fate{
+		{"out of Junk", func(w *world, _ letter) {
+			l, r := w.deliver("Junk", mail("m@x", "a@example.com", owner, "some words"))
+			if r.Decision != nil {
+				w.t.Errorf("mail in Junk was decided: %+v", r.Decision)
+			}
+			w.move(l, "INBOX")
+		}, []string{"important by moved"}},
 		{"back within the window", func(w *world, l letter) {
 			l = w.take(l, "Junk", false, 0)
 			w.wait(time.Minute - time.Millisecond)
@@ -252,20 +261,8 @@ func TestJunkAndBack(t *testing.T) {
 			w.take(l, "Trash", false, 0)
 		}, []string{"ordinary by junk"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			w.takes = true
-			c.do(w, w.many(1)[0])
-			w.wait(time.Hour)
-			w.wantLessons(c.name, c.want...)
-		})
+		c.comes(t, true)
 	}
-}
-
-// gone has a message expunged.
-func (w *world) gone(l letter) {
-	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 }
 
 // copy puts another copy of a message into a mailbox.
@@ -279,11 +276,10 @@ func (w *world) copy(l letter, to string, flags ...string) letter {
 // deletes and expunges; that is a move, and says what a move says.
 func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 	elsewhere := testOptions().Elsewhere
-	for _, c := range []struct {
-		name string
-		do   func(w *world, l letter)
-		want []string
-	}{
+	for _, c := range []fate{
+		{"to Trash unread", func(w *world, l letter) { w.move(l, "Trash") }, []string{"ordinary by moved"}},
+		{"to Trash read", func(w *world, l letter) { w.flag(l, `\Seen`); w.move(l, "Trash", `\Seen`) }, nil},
+		{"to a folder to keep", func(w *world, l letter) { w.move(l, "Keep") }, nil},
 		{"nowhere else", func(w *world, l letter) { w.flag(l, `\Deleted`) }, []string{"ordinary by moved"}},
 		{"undeleted in time", func(w *world, l letter) {
 			w.flag(l, `\Deleted`)
@@ -296,7 +292,7 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		}, nil},
 		{"the copy is seen in time", func(w *world, l letter) {
 			w.flag(l, `\Deleted`)
-			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+			w.vanish(l)
 			w.wait(elsewhere + time.Minute - time.Millisecond)
 			w.copy(l, "Keep")
 		}, nil},
@@ -310,26 +306,21 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 			w.copy(l, "Junk")
 		}, []string{"ordinary by junk"}},
 		{"read, then deleted", func(w *world, l letter) { w.flag(l, `\Deleted`, `\Seen`) }, nil},
-		{"for good at once", func(w *world, l letter) { w.gone(l) }, []string{"ordinary by moved"}},
+		{"for good at once", func(w *world, l letter) { w.vanish(l) }, []string{"ordinary by moved"}},
 		{"for good at once, or who knows", func(w *world, l letter) {
 			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}, Unclear: true})
 		}, nil},
-		{"for good at once, read", func(w *world, l letter) { w.flag(l, `\Seen`); w.gone(l) }, nil},
-		{"for good, one of two copies", func(w *world, l letter) { w.copy(l, "Keep"); w.gone(l) }, nil},
+		{"for good at once, read", func(w *world, l letter) { w.flag(l, `\Seen`); w.vanish(l) }, nil},
+		{"for good, one of two copies", func(w *world, l letter) { w.copy(l, "Keep"); w.vanish(l) }, nil},
 		{"for good, and it turns up in time", func(w *world, l letter) {
-			w.gone(l)
+			w.vanish(l)
 			w.wait(elsewhere + time.Minute - time.Millisecond)
 			w.copy(l, "Keep")
 		}, nil},
-		{"for good, and it turns up in Trash", func(w *world, l letter) { w.gone(l); w.wait(time.Minute); w.copy(l, "Trash") }, []string{"ordinary by moved"}},
-		{"for good, after it was starred", func(w *world, l letter) { w.flag(l, `\Flagged`); w.gone(l) }, []string{"important by flagged"}},
+		{"for good, and it turns up in Trash", func(w *world, l letter) { w.vanish(l); w.wait(time.Minute); w.copy(l, "Trash") }, []string{"ordinary by moved"}},
+		{"for good, after it was starred", func(w *world, l letter) { w.flag(l, `\Flagged`); w.vanish(l) }, []string{"important by flagged"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			c.do(w, w.many(1)[0])
-			w.wait(time.Hour)
-			w.wantLessons(c.name, c.want...)
-		})
+		c.comes(t, false)
 	}
 	t.Run("not before its time, which is told", func(t *testing.T) {
 		w := newWorld(t, testOptions())
@@ -337,23 +328,20 @@ func TestDeletedUnreadWaitsForTheOtherCopy(t *testing.T) {
 		w.flag(l, `\Deleted`)
 		end := w.moment().Add(elsewhere + time.Minute)
 		w.now = w.now.Add(time.Second)
-		w.gone(l) // does not begin the wait anew
+		w.vanish(l) // does not begin the wait anew
 		if c := w.f.Status.Counts(); c.Pending != 1 || c.Settled != end {
 			t.Errorf("%d labels are pending until %v, want 1 until %v", c.Pending, c.Settled.Time(), end.Time())
 		}
 		w.now = end.Time().Add(-time.Millisecond)
-		w.wait(0)
-		w.wantLessons("a moment before")
-		w.wait(time.Millisecond)
-		w.wantLessons("then", "ordinary by moved")
+		w.teaches(0, "a moment before")
+		w.teaches(time.Millisecond, "then", "ordinary by moved")
 	})
 	t.Run("many at once are a clean-up", func(t *testing.T) {
 		w := newWorld(t, testOptions())
 		for _, l := range w.many(51) {
-			w.gone(l)
+			w.vanish(l)
 		}
-		w.wait(time.Hour)
-		w.wantLessons("51 at once")
+		w.teaches(time.Hour, "51 at once")
 	})
 }
 
@@ -376,8 +364,7 @@ func TestAReplacementOfAllFlagsIsNoRefusal(t *testing.T) {
 		{"with the companion gone", []string{"$Important", "$Hinged", `\Seen`}, []string{`\Seen`}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			w.teach()
+			w := taught(t, testOptions())
 			l, m := w.urgent(1)
 			w.done(m, c.before...)
 			w.wait(time.Hour)
@@ -403,14 +390,11 @@ func TestAReplacementOfAllFlagsIsNoRefusal(t *testing.T) {
 		})
 	}
 	t.Run("put back", func(t *testing.T) {
-		w := newWorld(t, testOptions())
-		w.teach()
-		l, m := w.urgent(1)
-		w.done(m)
+		w := taught(t, testOptions())
+		l, _ := w.marked(1)
 		w.flag(l, `\Seen`)
 		w.wait(time.Hour)
 		w.flag(l, `\Seen`, "$Important")
-		w.wait(time.Hour)
-		w.wantLessons("a mark of ours that was wiped and put back")
+		w.teaches(time.Hour, "a mark of ours that was wiped and put back")
 	})
 }

@@ -100,8 +100,7 @@ func TestAReplyToAMessageInJunkThatGoesElsewhereAnswersNothing(t *testing.T) {
 	// Elsewhere a reply may go to a list, or to Reply-To.
 	l, _ := w.deliver("INBOX", mail("n@x", "bob@example.net", "list@example.net", "question"))
 	w.deliver("Sent", mail("s@x", owner, "list@example.net", "Re: question", "In-Reply-To: <n@x>"))
-	w.wait(time.Hour)
-	w.wantLessons("a reply to the list", "important by answered")
+	w.teaches(time.Hour, "a reply to the list", "important by answered")
 	if w.row(l).Label != model.Important {
 		t.Error("a reply to a list answers nothing")
 	}
@@ -161,10 +160,7 @@ func TestTheIndexOfCopiesIsThatOfTheTable(t *testing.T) {
 		if i%50 != 49 {
 			continue
 		}
-		f, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := w.restarted()
 		for id := range 170 {
 			id := filter.IDOf(fmt.Sprintf("m%d@x", id))
 			if got, want := w.f.CopiesOf(id), f.CopiesOf(id); !slices.Equal(got, want) {
@@ -254,8 +250,7 @@ func TestOnlyTheOwnersOwnReplyTeaches(t *testing.T) {
 // TestMailThatClaimsToBeTheOwnersIsDecidedAndNeverMarked is about mail that the owner may
 // have written or not.
 func TestMailThatClaimsToBeTheOwnersIsDecidedAndNeverMarked(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	l, r := w.deliver("INBOX", mail("me@x", owner, "list@example.net", "urgent matter"))
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || len(w.marks) != 0 || r.Decision.Reason != store.ReasonClaimed {
 		t.Fatalf("got %+v and the marks %v", r.Decision, w.marks)
@@ -267,8 +262,7 @@ func TestMailThatClaimsToBeTheOwnersIsDecidedAndNeverMarked(t *testing.T) {
 	}
 	w.wantLessons("silence about it")
 	w.flag(l, `\Flagged`)
-	w.wait(time.Hour)
-	w.wantLessons("a star", "important by flagged")
+	w.teaches(time.Hour, "a star", "important by flagged")
 }
 
 // TestACopyOfTheOwnersMailIsTheOwners has a mailing list send back what the owner wrote,
@@ -291,8 +285,7 @@ func TestACopyOfTheOwnersMailIsTheOwners(t *testing.T) {
 			if first {
 				sent()
 			}
-			w.wait(time.Hour)
-			w.wantLessons("the answer", "important by answered")
+			w.teaches(time.Hour, "the answer", "important by answered")
 			if m := w.row(back); !m.Own || m.Claimed {
 				t.Errorf("the copy is %+v", m)
 			}
@@ -316,11 +309,9 @@ func TestWhatIsSeenInTheInboxFirstAndThenInSentIsTheOwners(t *testing.T) {
 	w.deliver("INBOX", mail("q@x", "ann@example.net", owner, "question"))
 	reply := mail("a@x", owner, "ann@example.net", "Re: question", "In-Reply-To: <q@x>")
 	l, _ := w.deliver("INBOX", reply)
-	w.wait(time.Hour)
-	w.wantLessons("the copy in the inbox")
+	w.teaches(time.Hour, "the copy in the inbox")
 	w.deliver("Sent", reply)
-	w.wait(time.Hour)
-	w.wantLessons("the copy in Sent", "important by answered")
+	w.teaches(time.Hour, "the copy in Sent", "important by answered")
 	if m := w.row(l); !m.Own || m.Claimed {
 		t.Errorf("its row is %+v", m)
 	}

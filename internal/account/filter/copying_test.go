@@ -48,11 +48,6 @@ func filed(t *testing.T) (w *world, l, copied letter, r ingest.MarkRequest) {
 	return w, l, copied, r
 }
 
-func (w *world) vanish(l letter) {
-	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
-}
-
 // TestACopyIsAskedForWhenTheMarksAreSettled, and is no lesson, whenever it is seen.
 func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 	for _, early := range []bool{false, true} {
@@ -107,8 +102,7 @@ func TestACopyIsAskedForWhenTheMarksAreSettled(t *testing.T) {
 		// The owner's own filing is a word.
 		w.lessons = nil
 		w.deliver("Important", l.raw)
-		w.wait(time.Hour)
-		w.wantLessons("another copy", "important by moved")
+		w.teaches(time.Hour, "another copy", "important by moved")
 	}
 }
 
@@ -124,8 +118,7 @@ func TestNoCopyIsAskedFor(t *testing.T) {
 	}
 	o := testOptions()
 	o.Marks, o.CopyTo, o.Shadow = nil, "Important", filter.ShadowOn
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	_, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
 	if r.Decision == nil || r.Decision.Reason != store.ReasonShadow {
 		t.Fatalf("decided %+v", r.Decision)
@@ -194,8 +187,7 @@ func TestWhatTheOwnerDoesWithACopyIsNoLesson(t *testing.T) {
 				w, l, copied, r := filed(t)
 				w.restart = restart
 				c.do(w, l, copied)
-				w.wait(time.Hour)
-				w.wantLessons(name, c.want...)
+				w.teaches(time.Hour, name, c.want...)
 				w.wantLedger(r.ID, c.state)
 				if w.f.Status.Counts().Pending != 0 {
 					t.Error("something is pending still")
@@ -215,8 +207,7 @@ func TestACopyOfAnotherHingedIsNoLesson(t *testing.T) {
 	w.wait(time.Hour)
 	w.lessons = nil
 	w.deliver("Important", l.raw, "$Important", "$Hinged")
-	w.wait(time.Hour)
-	w.wantLessons("the copy of another hinged")
+	w.teaches(time.Hour, "the copy of another hinged")
 }
 
 func TestACopyIsTakenBack(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -17,9 +18,7 @@ import (
 func FuzzDecode(f *testing.F) {
 	for _, e := range everyEvent() {
 		entry, err := Encode(e.event)
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.OK(f, err)
 		f.Add(entry)
 	}
 	f.Fuzz(func(t *testing.T, entry []byte) {
@@ -32,17 +31,11 @@ func FuzzDecode(f *testing.F) {
 		}
 		// What was understood can be written again and read back unchanged.
 		once, err := Encode(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		again, err := Decode(once)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		twice, err := Encode(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if string(once) != string(twice) {
 			t.Fatalf("%x, then %x", once, twice)
 		}
@@ -83,16 +76,12 @@ func TestSeedsOfFuzzDecodeAreEventsOfEveryType(t *testing.T) {
 	met := map[byte]bool{}
 	for _, want := range everyEvent() {
 		entry, err := Encode(want.event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if entry[0] != want.tag {
 			t.Fatalf("%T has type byte %d, want %d", want.event, entry[0], want.tag)
 		}
 		got, err := Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if !reflect.DeepEqual(got, want.event) {
 			t.Fatalf("%T came back as %+v, want %+v", got, got, want.event)
 		}
@@ -107,9 +96,7 @@ func TestSeedsOfFuzzDecodeAreEventsOfEveryType(t *testing.T) {
 func TestOptionsAreKeptWhole(t *testing.T) {
 	o := DefaultOptions()
 	enc, err := encMode.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	st := store.NewState()
 	st.Settings.Put(store.SettingsKey, store.Settings{Options: enc})
 	if got, err := optionsOf(st); err != nil || !reflect.DeepEqual(got, o) {
@@ -127,9 +114,7 @@ func TestOptionsAreKeptWhole(t *testing.T) {
 
 func TestAPredicateIsAFeatureOfTheMessagesThatItMeans(t *testing.T) {
 	f, err := featurize.New(featurize.DefaultOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	x := f.Freeze(f.Read([]byte("From: Ann Miller <Ann@Example.org>\r\nTo: me@example.net, team@example.com\r\nCc: boss@example.com\r\n"+
 		"List-Id: Developers <dev.lists.example.org>\r\nSubject: Re: [dev] The INVOICE of résumés\r\n\r\nNothing here.\r\n")), featurize.History{})
 	for text, want := range map[string]bool{

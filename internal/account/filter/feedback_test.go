@@ -35,22 +35,10 @@ func TestFeedbackByFlags(t *testing.T) {
 			l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
 			w.wait(time.Minute)
 			w.flag(l, c.flags...)
-			w.wait(time.Minute - time.Millisecond)
-			w.wantLessons("just before the settle window ends")
-			w.wait(time.Millisecond)
-			w.wantLessons("when it ends", c.want...)
+			w.teaches(time.Minute-time.Millisecond, "just before the settle window ends")
+			w.teaches(time.Millisecond, "when it ends", c.want...)
 		})
 	}
-}
-
-func TestAChangeUndoneWithinTheSettleWindowTeachesNothing(t *testing.T) {
-	w := newWorld(t, testOptions())
-	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
-	w.flag(l, `\Flagged`)
-	w.wait(30 * time.Second)
-	w.flag(l)
-	w.wait(time.Hour)
-	w.wantLessons("a star set and cleared")
 }
 
 // Muting ranks with junk, though it was numbered last: a star, a mark and the owner's
@@ -79,19 +67,11 @@ func TestMutingIsAsStrongAsJunk(t *testing.T) {
 		w.flag(l, c.first)
 		w.wait(time.Second)
 		w.flag(l, c.first, c.then)
-		w.wait(time.Hour)
-		w.wantLessons(c.first+", then "+c.then, c.want)
+		w.teaches(time.Hour, c.first+", then "+c.then, c.want)
 		if got := w.row(l).Source; got != c.source {
 			t.Errorf("%s, then %s: the label is from %s, want %s", c.first, c.then, got, c.source)
 		}
 	}
-	w := newWorld(t, testOptions())
-	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
-	w.flag(l, "$Muted")
-	w.wait(30 * time.Second)
-	w.flag(l)
-	w.wait(time.Hour)
-	w.wantLessons("muted and no longer")
 }
 
 func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {
@@ -102,62 +82,10 @@ func TestALabelIsLearntOnceHoweverOftenItIsGiven(t *testing.T) {
 	w.deliver("Sent", mail("own@x", owner, "a@example.com", "re: some words", "In-Reply-To: <f@x>"))
 	w.wait(time.Minute)
 	w.flag(l, `\Answered`, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("three ways to say important", "important by answered")
+	w.teaches(time.Minute, "three ways to say important", "important by answered")
 	if got := w.row(l).Source; got != store.SourceFlagged {
 		t.Fatalf("the label rests on %v, want the strongest source, flagged", got)
 	}
-}
-
-func TestAnswersInSentAreLabels(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.deliver("INBOX", mail("q@x", "a@example.com", owner, "a question"))
-	w.deliver("Sent", mail("own@x", owner, "a@example.com", "re: a question", "In-Reply-To: <q@x>"))
-	w.wait(time.Minute)
-	w.wantLessons("a reply in Sent", "important by answered")
-}
-
-func TestMovesAreLabels(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		from  string
-		to    string
-		flags []string
-		want  []string
-	}{
-		{"to Junk", "INBOX", "Junk", nil, []string{"ordinary by junk"}},
-		{"to Trash unread", "INBOX", "Trash", nil, []string{"ordinary by moved"}},
-		{"to Trash read", "INBOX", "Trash", []string{`\Seen`}, nil},
-		{"to a folder to keep", "INBOX", "Keep", nil, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			l, _ := w.deliver(c.from, mail("m@x", "a@example.com", owner, "some words"))
-			w.move(l, c.to, c.flags...)
-			w.wait(time.Minute)
-			w.wantLessons(c.name, c.want...)
-		})
-	}
-	t.Run("out of Junk", func(t *testing.T) {
-		w := newWorld(t, testOptions())
-		l, r := w.deliver("Junk", mail("m@x", "a@example.com", owner, "some words"))
-		if r.Decision != nil {
-			t.Fatalf("mail in Junk was decided: %+v", r.Decision)
-		}
-		w.move(l, "INBOX")
-		w.wait(time.Minute)
-		w.wantLessons("rescued", "important by moved")
-	})
-	t.Run("from Junk to Trash is a clean-up", func(t *testing.T) {
-		w := newWorld(t, testOptions())
-		l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "some words"))
-		l = w.move(l, "Junk")
-		w.wait(time.Minute)
-		w.wantLessons("to Junk", "ordinary by junk")
-		w.move(l, "Trash")
-		w.wait(time.Minute)
-		w.wantLessons("Junk to Trash")
-	})
 }
 
 func TestACleanUpTeachesNothing(t *testing.T) {
@@ -239,8 +167,7 @@ func TestFeedbackBeforeItsMessageIsHeardAtItsArrivalInTheOrderGiven(t *testing.T
 	if got := w.f.State().Early.Len(); got != 0 {
 		t.Fatalf("%d still wait", got)
 	}
-	w.wait(30 * 24 * time.Hour)
-	w.wantLessons("later")
+	w.teaches(30*24*time.Hour, "later")
 	if len(w.expired) != 0 {
 		t.Fatalf("what was heard expired: %+v", w.expired)
 	}
@@ -278,8 +205,7 @@ func TestFeedbackOnAKnownMessageIsAsStrongAsItsSource(t *testing.T) {
 			w.lessons = nil
 			if source > store.SourceAnswered {
 				w.tell(raw, model.Ordinary, store.SourceAnswered)
-				w.wait(time.Hour)
-				w.wantLessons("a weaker word")
+				w.teaches(time.Hour, "a weaker word")
 			}
 		}
 	}
@@ -360,8 +286,7 @@ func TestEarlyFeedbackOnOwnMailTeachesNothingAndIsGone(t *testing.T) {
 	w.tell(raw, model.Important, store.SourceExplicit)
 	w.deliver("Sent", raw)
 	w.tell(raw, model.Important, store.SourceExplicit)
-	w.wait(30 * 24 * time.Hour)
-	w.wantLessons("own mail")
+	w.teaches(30*24*time.Hour, "own mail")
 	if len(w.expired) != 0 || w.f.State().Early.Len() != 0 {
 		t.Fatalf("expired %+v, %d wait", w.expired, w.f.State().Early.Len())
 	}
@@ -377,8 +302,7 @@ func TestEarlyFeedbackIsHeardByAHandedMessageBeforeItsLabel(t *testing.T) {
 
 func TestAMarkThatIsToldToBeTakenOffIsNeverSetAgain(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		w := newWorld(t, testOptions())
-		w.teach()
+		w := taught(t, testOptions())
 		raw := mail("t@x", "boss@example.com", owner, "urgent told")
 		if early {
 			w.tell(raw, model.Ordinary, store.SourceMark)

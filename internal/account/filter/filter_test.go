@@ -4,7 +4,6 @@ package filter_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,8 +19,7 @@ import (
 )
 
 func TestAMarkIsIntendedThenConfirmedAndTeachesNothing(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	l, m := w.urgent(1)
 	w.wantLedger(m.ID, store.MarkIntended)
 	w.done(m)
@@ -29,8 +27,7 @@ func TestAMarkIsIntendedThenConfirmedAndTeachesNothing(t *testing.T) {
 	w.flag(l, "$Important")          // the source repeats what it sees
 	w.flag(l, `\Important`)          // or says it in the server's own spelling (R5)
 	w.flag(l, `$IMPORTANT`, `\Seen`) // the owner reads it
-	w.wait(time.Hour)
-	w.wantLessons("our own mark")
+	w.teaches(time.Hour, "our own mark")
 }
 
 // A mark that was intended and not set before a restart is not set after it when
@@ -52,8 +49,7 @@ func TestAnIntentThatIsNotWantedAnyMoreIsNotCarriedOut(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, testOptions())
-			w.teach()
+			w := taught(t, testOptions())
 			l, m := w.urgent(1)
 			change(w, l)
 			if got := w.f.Ledger().Intents(); len(got) != 0 {
@@ -74,8 +70,7 @@ func TestAnIntentThatIsNotWantedAnyMoreIsNotCarriedOut(t *testing.T) {
 func TestAMarkSeenBeforeItsConfirmationIsOurs(t *testing.T) {
 	// The order after a crash between the STORE and its confirmation: the flags
 	// are read first, with the mark.
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	before := w.f.State().Account.Marked
 	l, m := w.urgent(1)
 	if got := w.f.Ledger().Intents(); len(got) != 1 || got[0].ID != m.ID {
@@ -84,24 +79,20 @@ func TestAMarkSeenBeforeItsConfirmationIsOurs(t *testing.T) {
 	w.flag(l, "$Important")
 	w.wantLedger(m.ID, store.MarkConfirmed)
 	w.done(m)
-	w.wait(time.Hour)
-	w.wantLessons("a mark of ours that was seen early")
+	w.teaches(time.Hour, "a mark of ours that was seen early")
 	if got := w.f.State().Account.Marked - before; got != 1 {
 		t.Fatalf("%d marks confirmed, want 1", got)
 	}
 }
 
 func TestRemovingOurMarkIsALessonAndTheMarkNeverComesBack(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
-	l, m := w.urgent(1)
-	w.done(m)
+	w := taught(t, testOptions())
+	l, m := w.marked(1)
 	w.read(l)
 	w.flag(l, `\Seen`)
 	w.wantLedger(m.ID, store.MarkRefused)
 	w.wantLessons("before the settle window")
-	w.wait(time.Minute)
-	w.wantLessons("the mark removed", "ordinary by mark")
+	w.teaches(time.Minute, "the mark removed", "ordinary by mark")
 
 	// R2: whatever happens to the message, it is never marked again.
 	w.marks = nil
@@ -116,35 +107,29 @@ func TestRemovingOurMarkIsALessonAndTheMarkNeverComesBack(t *testing.T) {
 }
 
 func TestTheOwnersOwnMarkAndItsRemoval(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	l, _ := w.deliver("INBOX", mail("o@x", "news@example.net", "list@example.net", "newsletter again"))
 	w.wait(time.Minute)
 	w.flag(l, `$Important`)
-	w.wait(time.Minute)
-	w.wantLessons("the owner's mark", "important by mark")
+	w.teaches(time.Minute, "the owner's mark", "important by mark")
 	w.flag(l)
-	w.wait(time.Minute)
-	w.wantLessons("its removal")
+	w.teaches(time.Minute, "its removal")
 }
 
 func TestAMarkThatAMessageComesWithUnreadIsNobodysWord(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	_, r := w.deliver("INBOX", mail("s@x", "boss@example.com", owner, "urgent thing"), "$Important")
 	if len(r.Marks) != 0 || r.Decision.Reason != store.ReasonOwner {
 		t.Fatalf("a message that carries the mark already was marked: %v, %v", r.Marks, r.Decision.Reason)
 	}
-	w.wait(time.Minute)
-	w.wantLessons("a mark there at arrival")
+	w.teaches(time.Minute, "a mark there at arrival")
 	if why := words.Strangers(w.f); why != "" {
 		t.Errorf("one mark is taken for proof of a program: %q", why)
 	}
 }
 
 func TestOwnMailJunkTrashAndSentAreNeverDecidedOrMarked(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	for _, c := range []struct{ mailbox, from string }{
 		{"Junk", "boss@example.com"}, {"Trash", "boss@example.com"}, {"Sent", "boss@example.com"},
 		{"Drafts", owner}, {"Sent", "Owner <OWNER@example.org>"},
@@ -158,8 +143,7 @@ func TestOwnMailJunkTrashAndSentAreNeverDecidedOrMarked(t *testing.T) {
 
 func TestAMessageThatComesWithANoIsNotMarked(t *testing.T) {
 	for _, flag := range []string{"$Junk", "$muted", `\Deleted`} {
-		w := newWorld(t, testOptions())
-		w.teach()
+		w := taught(t, testOptions())
 		_, r := w.deliver("INBOX", mail("no@x", "boss@example.com", owner, "urgent thing"), flag)
 		if r.Decision.Outcome != store.DecidedImportant || len(r.Marks) != 0 || r.Decision.Reason != store.ReasonOwner {
 			t.Errorf("%s at arrival: %+v, marks %v; want important by score, no mark, for the owner's word", flag, r.Decision, r.Marks)
@@ -170,16 +154,14 @@ func TestAMessageThatComesWithANoIsNotMarked(t *testing.T) {
 func TestShadowAndBacklogDecideButDoNotMark(t *testing.T) {
 	o := testOptions()
 	o.Shadow = filter.ShadowOn
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	_, r := w.deliver("INBOX", mail("one@x", "boss@example.com", owner, "urgent thing"))
 	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonShadow || len(r.Marks) != 0 {
 		t.Fatalf("in shadow: %+v, marks %v", r.Decision, r.Marks)
 	}
 	w = newWorld(t, testOptions())
 	w.teach()
-	m := w.reader.Read(mail("two@x", "boss@example.com", owner, "urgent thing"))
-	r = w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("INBOX", 1, 99), Backlog: true, Meta: filter.NewMeta(m), Message: m})
+	_, r = w.arrived("INBOX", mail("two@x", "boss@example.com", owner, "urgent thing"), filter.Arrived{Backlog: true})
 	if r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog || len(r.Marks) != 0 {
 		t.Fatalf("in the backlog: %+v, marks %v", r.Decision, r.Marks)
 	}
@@ -189,8 +171,7 @@ func TestADaysBudgetIsAHardCap(t *testing.T) {
 	o := testOptions()
 	o.Threshold.PerDay = 2
 	o.TimeZone = "America/New_York"
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	w.now = time.Date(2026, 3, 3, 20, 0, 0, 0, time.UTC)
 	marked := func() int {
 		n := 0
@@ -218,43 +199,34 @@ func TestSilenceOnDaysOfActivityMakesOrdinary(t *testing.T) {
 	o.Dual.Horizon = 0
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-	w.wait(30 * 24 * time.Hour)
-	w.wantLessons("a month in which the owner was away")
+	w.teaches(30*24*time.Hour, "a month in which the owner was away")
 	for day := range 7 {
 		w.now = w.now.Add(24 * time.Hour)
 		w.deliver("Sent", mail(fmt.Sprintf("own%d@x", day), owner, "b@example.com", fmt.Sprint("day ", day)))
 		if day < 6 {
-			w.wait(time.Second)
-			w.wantLessons(fmt.Sprint("active day ", day+1))
+			w.teaches(time.Second, fmt.Sprint("active day ", day+1))
 		}
 	}
-	w.wait(time.Second)
-	w.wantLessons("seven active days", "ordinary by silence")
+	w.teaches(time.Second, "seven active days", "ordinary by silence")
 	w.flag(l, `\Answered`)
-	w.wait(time.Minute)
-	w.wantLessons("a late answer", "important by answered")
+	w.teaches(time.Minute, "a late answer", "important by answered")
 }
 
 func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 	o := testOptions()
 	o.SilenceCalendar, o.Dual.Horizon = true, 0
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	w.wait(8 * 24 * time.Hour)
 	w.lessons = nil
-	l, m := w.urgent(1)
-	w.done(m)
+	l, _ := w.marked(1)
 	w.flag(l, "$Important", `\Seen`)
-	w.wait(8 * 24 * time.Hour)
-	w.wantLessons("a marked message that was read and left")
+	w.teaches(8*24*time.Hour, "a marked message that was read and left")
 
 	// The threshold and the standing hear of it.
-	l, m = w.urgent(2)
-	w.done(m)
+	l, _ = w.marked(2)
 	before := w.f.Line().Standing()
 	weights, _ := store.Digest(w.f.State())
-	w.wait(8 * 24 * time.Hour)
-	w.wantLessons("another one")
+	w.teaches(8*24*time.Hour, "another one")
 	after := w.f.Line().Standing()
 	if after.Labels != before.Labels+1 || after.Decisions.FalseAlarms != before.Decisions.FalseAlarms+1 {
 		t.Errorf("the standing was %+v and is %+v; want one false alarm more", before, after)
@@ -263,13 +235,11 @@ func TestSilenceNeverEchoesOurOwnMark(t *testing.T) {
 		t.Error("the weights changed")
 	}
 	w.flag(l, "$Important", `\Flagged`)
-	w.wait(2 * time.Minute)
-	w.wantLessons("starred after all", "important by flagged")
+	w.teaches(2*time.Minute, "starred after all", "important by flagged")
 }
 
 func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	conflict := func(m ingest.MarkRequest, flags ...string) filter.Result {
 		w.marks = nil
 		return w.apply(&filter.Settled{At: w.moment(), Ledger: m.ID, Outcome: ingest.MarkConflict, Flags: ingest.CanonicalFlags(flags)})
@@ -289,15 +259,13 @@ func TestAConflictIsTriedAgainUnlessTheOwnerSpoke(t *testing.T) {
 		t.Fatalf("the owner was first, and yet: %v", r.Marks)
 	}
 	w.wantLedger(m.ID, store.MarkAbandoned)
-	w.wait(time.Minute)
-	w.wantLessons("junked, then marked by the owner", "ordinary by junk", "important by mark")
+	w.teaches(time.Minute, "junked, then marked by the owner", "ordinary by junk", "important by mark")
 }
 
 // TestAMarkIsGivenUpWhenTheMessageChangesEachTime has a server that answers every
 // conditional STORE as if it had lost a race.
 func TestAMarkIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	_, m := w.urgent(1)
 	for try := 1; try <= 6; try++ {
 		w.restart = true // it is told from the state how often it was tried
@@ -324,10 +292,8 @@ func TestAMarkIsGivenUpWhenTheMessageChangesEachTime(t *testing.T) {
 }
 
 func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
-	l, m := w.urgent(1)
-	w.done(m)
+	w := taught(t, testOptions())
+	l, _ := w.marked(1)
 	messages := w.f.State().Account.Messages
 	_, r := w.deliver("Keep", l.raw, "$Important")
 	if r.Decision != nil || len(r.Marks) != 0 || w.f.State().Account.Messages != messages {
@@ -338,8 +304,7 @@ func TestACopyIsNeitherDecidedNorLearntAgain(t *testing.T) {
 	if r.Decision != nil || len(r.Marks) != 0 {
 		t.Fatalf("after a UIDVALIDITY change: %+v", r)
 	}
-	w.wait(time.Hour)
-	w.wantLessons("copies that carry our mark")
+	w.teaches(time.Hour, "copies that carry our mark")
 }
 
 // total adds up the parts of a score in the order of the features, as the model does.
@@ -350,37 +315,13 @@ func total(parts []filter.Contribution) (sum float64) {
 	return sum
 }
 
-func TestExplanationAddsUpToTheScore(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
-	w.storm(3, 300)
-	checked := 0
-	for _, k := range w.f.State().Messages.Keys() {
-		ex, err := w.f.Explainer.Explain(store.MessageKey([]byte(k)), nil)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum := total(ex.Parts); sum != ex.Score {
-			t.Fatalf("parts add up to %v, the score is %v", sum, ex.Score)
-		}
-		checked++
-	}
-	if checked < 50 {
-		t.Fatalf("only %d messages could be explained", checked)
-	}
-}
-
 func TestLimitsHoldAndAreDeterministic(t *testing.T) {
 	o := testOptions()
 	o.Limits = filter.Limits{Senders: 100, Threads: 100, IDs: 100, Messages: 100, Weights: 200, Ledger: 100, Refusals: 100, Early: 100}
 	o.Dual.Window = 60 // messages of these lessons stay
 	var fs []*filter.Filter
 	for range 2 {
-		w := newWorld(t, o)
-		w.teach()
+		w := taught(t, o)
 		w.storm(5, 1500)
 		st := w.f.State()
 		for name, n := range map[string]int{
@@ -409,25 +350,28 @@ func TestMomentsThatGoBackDoNotTurnTheClockBack(t *testing.T) {
 		t.Fatalf("the clock went from %d to %d", before, got)
 	}
 	w.now = w.now.Add(48*time.Hour + time.Minute)
-	w.wait(0)
-	w.wantLessons("after the clock caught up", "important by flagged")
+	w.teaches(0, "after the clock caught up", "important by flagged")
 }
 
 func TestOptionsAreRefusedWithTheReason(t *testing.T) {
 	for name, spoil := range map[string]func(*filter.Options){
-		"share":     func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeBudget, Share: 1} },
-		"cost":      func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeCost} },
-		"value":     func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeFixed, Value: math.NaN()} },
-		"mode":      func(o *filter.Options) { o.Threshold.Mode = "often" },
-		"unsure":    func(o *filter.Options) { o.Threshold.UnsureShare = 1 },
-		"day":       func(o *filter.Options) { o.Threshold.PerDay = -1 },
-		"shadow":    func(o *filter.Options) { o.Shadow = "perhaps" },
-		"settle":    func(o *filter.Options) { o.Settle = -time.Second },
-		"silence":   func(o *filter.Options) { o.SilenceDays = -1 },
-		"time zone": func(o *filter.Options) { o.TimeZone = "Mars/Olympus" },
-		"weight":    func(o *filter.Options) { o.ImplicitWeight = 0 },
-		"limit":     func(o *filter.Options) { o.Limits.Messages = 99 },
-		"learner":   func(o *filter.Options) { o.Learner.Kind = "oracle" },
+		"share":          func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeBudget, Share: 1} },
+		"cost":           func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeCost} },
+		"value":          func(o *filter.Options) { o.Threshold = filter.Threshold{Mode: filter.ModeFixed, Value: math.NaN()} },
+		"mode":           func(o *filter.Options) { o.Threshold.Mode = "often" },
+		"unsure":         func(o *filter.Options) { o.Threshold.UnsureShare = 1 },
+		"day":            func(o *filter.Options) { o.Threshold.PerDay = -1 },
+		"shadow":         func(o *filter.Options) { o.Shadow = "perhaps" },
+		"settle":         func(o *filter.Options) { o.Settle = -time.Second },
+		"silence":        func(o *filter.Options) { o.SilenceDays = -1 },
+		"time zone":      func(o *filter.Options) { o.TimeZone = "Mars/Olympus" },
+		"weight":         func(o *filter.Options) { o.ImplicitWeight = 0 },
+		"limit":          func(o *filter.Options) { o.Limits.Messages = 99 },
+		"learner":        func(o *filter.Options) { o.Learner.Kind = "oracle" },
+		"no budget":      func(o *filter.Options) { o.Kernel.Degree = 2 },
+		"great budget":   func(o *filter.Options) { o.Kernel = filter.Kernel{Degree: 2, Budget: 100_001} },
+		"degree":         func(o *filter.Options) { o.Kernel = filter.Kernel{Degree: 17, Budget: 5} },
+		"budget without": func(o *filter.Options) { o.Kernel = filter.Kernel{Budget: 5} },
 	} {
 		o := filter.DefaultOptions()
 		spoil(&o)

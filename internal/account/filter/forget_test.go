@@ -14,6 +14,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -120,14 +121,10 @@ func (w *world) wantLearntFromNothing() {
 	w.t.Helper()
 	weights := model.NewWeights(0)
 	learner, err := model.NewLinear(w.f.Options().Learner, weights)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	for i, l := range w.past {
 		x, err := w.features.Features(l.Message)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.OK(w.t, err)
 		if !l.Learnt() {
 			continue
 		}
@@ -193,10 +190,7 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 						t.Errorf("the hash %x is there still", uint64(hash))
 					}
 				}
-				again, err := filter.New(all.f.State(), all.features)
-				if err != nil {
-					t.Fatal(err)
-				}
+				again := all.restarted()
 				if !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) || learnt(again) != learnt(all.f) {
 					t.Fatal("after a restart it is another one")
 				}
@@ -206,8 +200,7 @@ func TestForgettingGivesTheAccountThatNeverHeardOfIt(t *testing.T) {
 }
 
 func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	o := w.f.Options()
 	o.Shadow = filter.ShadowOff
 	w.apply(&filter.Configured{At: w.moment(), Options: o})
@@ -242,8 +235,7 @@ func TestAForgottenMessageIsNeitherLearntFromNorMarkedForLyingThere(t *testing.T
 	// Elsewhere they are new. The mark is no word of the owner's, and none is set.
 	w.move(marked, "Keep", "$Important")
 	w.move(refused, "Keep")
-	w.wait(time.Hour)
-	w.wantLessons("after it was forgotten")
+	w.teaches(time.Hour, "after it was forgotten")
 	if len(w.marks) != 0 {
 		t.Errorf("marks asked for: %+v", w.marks)
 	}
@@ -299,10 +291,7 @@ func FuzzRewriting(f *testing.F) {
 				&past.ForgetRequested{At: w.moment(), ID: filter.IDOf(fmt.Sprintf("m%d@x", ago%120))},
 			}[kind%4]
 			r := w.rewrite(e)
-			again, err := filter.New(w.f.State(), w.features)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := w.restarted()
 			got, want := w.f.Status.Counts(), again.Status.Counts()
 			maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 			if !reflect.DeepEqual(got, want) || learnt(w.f) != learnt(again) {

@@ -4,12 +4,11 @@ package filter
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -26,9 +25,7 @@ func newCorrespondence(t *testing.T) *mailbag {
 	o := featurize.DefaultOptions()
 	o.Owner = []string{"me@example.org"}
 	f, err := featurize.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return &mailbag{t: t, st: store.NewState(), limits: DefaultOptions().Limits, read: f}
 }
 
@@ -95,19 +92,6 @@ func TestThreadIsFoundThroughAMessageThatNeverCame(t *testing.T) {
 	}
 }
 
-func TestCopyOfAKnownMessageChangesNothing(t *testing.T) {
-	c := newCorrespondence(t)
-	c.mail("ann@example.net", "1", "")
-	_, _, first := c.mail("me@example.org", "2", "In-Reply-To: <1>\n")
-	before, _ := c.st.Senders.Get(hashID("ann@example.net").Key())
-	_, _, again := c.mail("me@example.org", "2", "In-Reply-To: <1>\nX-Copy: yes\n")
-	c.mail("ann@example.net", "1", "X-Copy: yes\n")
-	after, _ := c.st.Senders.Get(hashID("ann@example.net").Key())
-	if len(first) != 1 || again != nil || before != after {
-		t.Errorf("answers %x then %x, sender %+v then %+v; want one answer, then nothing new", first, again, before, after)
-	}
-}
-
 func TestAnsweringTwiceCountsOnce(t *testing.T) {
 	c := newCorrespondence(t)
 	key, _, _ := c.mail("ann@example.net", "1", "")
@@ -148,70 +132,5 @@ func TestParentsAreBoundedAndNearestFirst(t *testing.T) {
 	}
 	if !slices.Equal(m.Replies, []store.ID{hashID("r49")}) || m.Root != hashID("r0") {
 		t.Errorf("replies %x, root %x; want r49 and r0", m.Replies, m.Root)
-	}
-}
-
-// TestTablesKeepTheirCapsAndForgetTheOldest plays the same mail twice.
-func TestTablesKeepTheirCapsAndForgetTheOldest(t *testing.T) {
-	play := func() *store.State {
-		st := store.NewState()
-		limits := Limits{Senders: 50, Threads: 80, IDs: 100}
-		random := rand.New(rand.NewPCG(1, 1))
-		for i := range 3000 {
-			st.Account.Messages++
-			m := Meta{
-				Key: store.MessageKey{byte(i), byte(i >> 8)}, ID: store.ID(i + 1), From: store.ID(1_000_000 + random.IntN(500)),
-				Own: random.IntN(10) == 0,
-			}
-			if i > 20 && random.IntN(2) == 0 {
-				m.Parents = []store.ID{store.ID(i - random.IntN(20))}
-				m.Replies, m.Root = m.Parents, m.Parents[0]
-			}
-			facts(st, m)
-			note(st, m, limits, first)
-			if st.Senders.Len() > 50 || st.Threads.Len() > 80 || st.IDs.Len() > 100 {
-				t.Fatalf("after %d messages: %d senders, %d threads, %d ids; want at most 50, 80, 100", i+1, st.Senders.Len(), st.Threads.Len(), st.IDs.Len())
-			}
-		}
-		return st
-	}
-	a, b := play(), play()
-	if a.Senders.Len() < 40 || a.Threads.Len() < 60 || a.IDs.Len() < 85 {
-		t.Errorf("%d senders, %d threads, %d ids: more was forgotten than needed", a.Senders.Len(), a.Threads.Len(), a.IDs.Len())
-	}
-	for _, key := range a.IDs.Keys() {
-		if row, _ := a.IDs.Get(key); row.Seq < 2900 {
-			t.Errorf("an id of message %d of 3000 is still there", row.Seq)
-		}
-	}
-	wantSameRows(t, a.Senders, b.Senders)
-	wantSameRows(t, a.Threads, b.Threads)
-	wantSameRows(t, a.IDs, b.IDs)
-}
-
-func wantSameRows[V comparable](t *testing.T, a, b *store.Table[V]) {
-	t.Helper()
-	if !slices.Equal(a.Keys(), b.Keys()) {
-		t.Error("the same mail twice left other rows")
-	}
-	for _, key := range a.Keys() {
-		x, _ := a.Get(key)
-		y, _ := b.Get(key)
-		if x != y {
-			t.Errorf("row %x: got %+v, then %+v", key, x, y)
-		}
-	}
-}
-
-func TestMetaSurvivesTheJournal(t *testing.T) {
-	c := newCorrespondence(t)
-	m := NewMeta(c.read.Read([]byte("From: a@b\nTo: c@d, me@example.org\nMessage-ID: <m>\nIn-Reply-To: <p>\nReferences: <r> <p>\n\n")))
-	data, err := encMode.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Meta
-	if err := decMode.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(m, back) {
-		t.Errorf("got %+v (%v), want %+v", back, err, m)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -22,8 +23,7 @@ func (w *world) hand(raw []byte, label model.Label) (letter, filter.Result) {
 }
 
 func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	before, judged := w.f.State().Account, w.f.Status.Judgement().Decisions
 	l, r := w.hand(mail("h@x", "boss@example.com", owner, "urgent file"), model.Ordinary)
 	w.wantLessons("handed over", "ordinary by explicit")
@@ -49,9 +49,7 @@ func TestAHandedMessageIsDecidedRecordedAndLearntAtOnce(t *testing.T) {
 func (w *world) vector(l letter) model.Vector {
 	w.t.Helper()
 	x, err := w.features.Features(l.key)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	return x.Vector()
 }
 
@@ -77,8 +75,7 @@ func TestAWeakerLabelIsMadeExplicitWithoutASecondLesson(t *testing.T) {
 	w := newWorld(t, testOptions())
 	l, _ := w.deliver("INBOX", mail("m@x", "a@example.com", owner, "words"))
 	w.flag(l, `\Answered`)
-	w.wait(2 * time.Minute)
-	w.wantLessons("answered", "important by answered")
+	w.teaches(2*time.Minute, "answered", "important by answered")
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("said so, too")
 	if s := w.row(l).Source; s != store.SourceExplicit {
@@ -88,8 +85,7 @@ func TestAWeakerLabelIsMadeExplicitWithoutASecondLesson(t *testing.T) {
 
 func TestAHandedMessageThatArrivesLaterIsKnownAndNotMarked(t *testing.T) {
 	for _, label := range []model.Label{model.Important, model.Ordinary} {
-		w := newWorld(t, testOptions())
-		w.teach()
+		w := taught(t, testOptions())
 		raw := mail("h@x", "boss@example.com", owner, "urgent file")
 		w.hand(raw, label)
 		w.lessons = nil
@@ -99,8 +95,7 @@ func TestAHandedMessageThatArrivesLaterIsKnownAndNotMarked(t *testing.T) {
 		}
 		w.wait(30 * 24 * time.Hour)
 		w.flag(l, `\Seen`)
-		w.wait(time.Hour)
-		w.wantLessons("arrived")
+		w.teaches(time.Hour, "arrived")
 		if m := w.row(l); m.Copies != 1 || m.Label != label {
 			t.Fatalf("%v: the row is %+v", label, m)
 		}
@@ -121,8 +116,7 @@ func TestOwnMailIsNotLearntFrom(t *testing.T) {
 }
 
 func TestMailOfAnExcludedFolderCanBeHandedOver(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	l, _ := w.deliver("Junk", mail("j@x", "boss@example.com", owner, "urgent junk"))
 	if r := w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important}); r.Changed {
 		t.Fatalf("without its content there is nothing to learn from: %+v", r)
@@ -159,12 +153,7 @@ func (w *world) twin(seed uint64) {
 
 func TestReplayOfHandedMessagesAndPausesGivesTheSameState(t *testing.T) {
 	for seed := range uint64(4) {
-		calm, shaken := newWorld(t, testOptions()), newWorld(t, testOptions())
-		shaken.restart = true
-		calm.twin(seed)
-		shaken.twin(seed)
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
-		wantSameDigest(t, "replay", calm.f, calm.replayed())
+		threeWays(t, testOptions(), func(w *world) { w.twin(seed) })
 	}
 }
 
@@ -185,12 +174,7 @@ func gmail(t *testing.T) *world {
 // arrived.
 func (w *world) labelled(l letter, mailbox string, away bool, flags ...string) letter {
 	w.t.Helper()
-	w.uids[mailbox]++
-	m := w.reader.Read(l.raw)
-	copied := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, l.raw}
-	w.apply(&filter.Arrived{
-		At: w.row(l).Arrived, Seen: w.moment(), Place: copied.place, Flags: ingest.CanonicalFlags(flags), Away: away, Meta: filter.NewMeta(m), Message: m,
-	})
+	copied, _ := w.arrived(mailbox, l.raw, filter.Arrived{At: w.row(l).Arrived, Seen: w.moment(), Away: away}, flags...)
 	return copied
 }
 
@@ -215,16 +199,14 @@ func TestWhatTheServerFindsImportantTeachesNothing(t *testing.T) {
 		l, _ := w.deliver("INBOX", mail("a@x", "a@example.com", owner, "some words"))
 		w.now = w.now.Add(c.after)
 		w.labelled(l, "Important", c.away, c.flags...)
-		w.wait(time.Minute)
-		w.wantLessons(fmt.Sprintf("after %v, %v, away %v", c.after, c.flags, c.away), c.want...)
+		w.teaches(time.Minute, fmt.Sprintf("after %v, %v, away %v", c.after, c.flags, c.away), c.want...)
 	}
 	// Where mailboxes are no labels, only the owner puts mail there.
 	w := newWorld(t, testOptions())
 	w.open("Important", ingest.RoleImportant, 1)
 	l, _ := w.deliver("INBOX", mail("a@x", "a@example.com", owner, "some words"))
 	w.labelled(l, "Important", true)
-	w.wait(time.Minute)
-	w.wantLessons("a folder", "important by moved")
+	w.teaches(time.Minute, "a folder", "important by moved")
 }
 
 // TestDeletedInALabelIsNotThrownAway: \Deleted takes the label off, and no more; in a
@@ -233,13 +215,11 @@ func TestDeletedInALabelIsNotThrownAway(t *testing.T) {
 	w := gmail(t)
 	l, _ := w.deliver("INBOX", mail("a@x", "a@example.com", owner, "some words"))
 	w.flag(l, `\Deleted`)
-	w.wait(time.Hour)
-	w.wantLessons("in a label")
+	w.teaches(time.Hour, "in a label")
 
 	l, _ = w.deliver("Keep", mail("b@x", "b@example.com", owner, "other words"))
 	w.flag(l, `\Deleted`)
-	w.wait(time.Hour)
-	w.wantLessons("in a folder", "ordinary by moved")
+	w.teaches(time.Hour, "in a folder", "ordinary by moved")
 }
 
 // TestMarkThatShowsInAnotherLabelFirstIsOurs: both mailboxes are watched by connections of
@@ -253,8 +233,7 @@ func TestMarkThatShowsInAnotherLabelFirstIsOurs(t *testing.T) {
 		w.now = w.now.Add(time.Minute) // or, unread, it could be another program's
 		w.flag(other, append(read, "$Important")...)
 		w.done(request)
-		w.wait(time.Hour)
-		w.wantLessons("our own mark")
+		w.teaches(time.Hour, "our own mark")
 		w.wantLedger(request.ID, store.MarkConfirmed)
 		if n := w.f.State().Account.Strangers; n != 0 {
 			t.Errorf("%d marks were taken for another program's", n)
@@ -262,8 +241,7 @@ func TestMarkThatShowsInAnotherLabelFirstIsOurs(t *testing.T) {
 		// The owner takes it off, which shows in both.
 		w.flag(other, read...)
 		w.flag(l, read...)
-		w.wait(time.Hour)
-		w.wantLessons("the mark taken off", "ordinary by mark")
+		w.teaches(time.Hour, "the mark taken off", "ordinary by mark")
 		w.wantLedger(request.ID, store.MarkRefused)
 	}
 }
@@ -294,8 +272,7 @@ func TestMarkThatAnotherLabelTellsOfLateIsOurs(t *testing.T) {
 	if len(p.Own) != 0 {
 		t.Errorf("%q were taken for the owner's", p.Own)
 	}
-	w.wait(time.Hour)
-	w.wantLessons("our own mark")
+	w.teaches(time.Hour, "our own mark")
 }
 
 // TestMarkOfAnArchivedMessageIsTakenBack: another label told of the mark after it was set,

@@ -7,13 +7,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -48,66 +47,12 @@ func TestAKernelAccountIsAFunctionOfItsEvents(t *testing.T) {
 	}
 }
 
-// TestExplanationsOfAKernelAreTrue: parts add up to the score, what they say would
-// flip it does, and a correction makes the score that was announced, unless it drove
-// out a support.
-func TestExplanationsOfAKernelAreTrue(t *testing.T) {
-	for name, o := range kernelOptions() {
-		o.Kernel.Budget = 1000
-		w := newWorld(t, o)
-		w.teach()
-		w.storm(5, 300)
-		flips, corrected := 0, 0
-		for i, key := range w.f.State().Messages.Keys() {
-			k := store.MessageKey([]byte(key))
-			ex, err := w.f.Explainer.Explain(k, nil)
-			if err != nil {
-				continue // the owner's own
-			}
-			sum := 0.0
-			for _, p := range ex.Parts {
-				sum += p.Amount
-			}
-			x, err := w.features.Features(k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if math.Abs(sum-ex.Score) > 1e-9*(1+math.Abs(sum)) || ex.Score != w.f.Learning().Score(x.Vector()) || !slices.Equal(w.f.Explainer.Parts(x), ex.Parts) || !strongestFirst(w.f, x) {
-				t.Fatalf("%s: the parts add up to %v, the explanation says %v, the model %v", name, sum, ex.Score, w.f.Learning().Score(x.Vector()))
-			}
-			for _, flip := range ex.Flips {
-				flips++
-				rest := slices.DeleteFunc(x.Vector(), func(f model.Feature) bool { return slices.Contains(flip.Features, f.Index) })
-				if s := w.f.Learner().Score(rest); s != flip.Score || flip.Outcome == ex.Outcome {
-					t.Fatalf("%s, %+v: the score is %v", name, flip, s)
-				}
-			}
-			if len(ex.Corrections) == 0 || i%9 != 0 {
-				continue
-			}
-			c := ex.Corrections[0]
-			twin := w.replayed()
-			if _, err := twin.Apply(&filter.Labelled{At: w.moment(), Message: k, Label: c.Label}); err != nil {
-				t.Fatal(err)
-			}
-			if got := twin.Learning().Score(x.Vector()); math.Abs(got-c.Score) > 1e-6 {
-				t.Fatalf("%s: called %v, the score is %v, the explanation said %v", name, c.Label, got, c.Score)
-			}
-			corrected++
-		}
-		if flips < 5 || corrected < 5 {
-			t.Errorf("%s: met %d flips and %d corrections; too few to mean anything", name, flips, corrected)
-		}
-	}
-}
-
 // TestAnotherKernelBeginsAnew: from a linear learner to a kernel, to another kernel,
 // and back, nothing of what was learnt stays, and the account is as untrained as at
 // first; another budget goes on.
 func TestAnotherKernelBeginsAnew(t *testing.T) {
 	o := testOptions()
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	kernel := o
 	kernel.Kernel = filter.Kernel{Degree: 2, Budget: 50}
 	cubic := kernel
@@ -139,28 +84,6 @@ func TestAnotherKernelBeginsAnew(t *testing.T) {
 		t.Errorf("a lower budget: %d supports in the end, want %d", n, before-3)
 	}
 	wantSameDigest(t, "replayed", w.f, w.replayed())
-}
-
-func TestKernelOptionsThatCannotBe(t *testing.T) {
-	good := kernelOptions()["degree 2"]
-	for name, c := range map[string]struct {
-		spoil func(*filter.Options)
-		want  string
-	}{
-		"no budget":      {func(o *filter.Options) { o.Kernel.Budget = 0 }, "from 1 to 100000"},
-		"great budget":   {func(o *filter.Options) { o.Kernel.Budget = 100_001 }, "from 1 to 100000"},
-		"degree":         {func(o *filter.Options) { o.Kernel.Degree = 17 }, "degree is 17"},
-		"budget without": {func(o *filter.Options) { o.Kernel = filter.Kernel{Budget: 5} }, "degree is 0"},
-	} {
-		o := good
-		c.spoil(&o)
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q in it", name, err, c.want)
-		}
-	}
-	if err := good.Validate(); err != nil {
-		t.Error(err)
-	}
 }
 
 // provisionalOptions hear of silence after hours, whatever the owner does.
@@ -224,9 +147,7 @@ func playDual(t *testing.T, w *world) (*model.Dual, int) {
 	t.Helper()
 	o := w.f.Options()
 	twin, err := model.NewDual(o.Learner, o.Dual.Window, model.NewWeights(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	numbers, next, tookBack := map[store.MessageKey]uint64{}, uint64(0), 0
 	for i, l := range w.past {
 		if !l.Learnt() {
@@ -242,9 +163,7 @@ func playDual(t *testing.T, w *world) (*model.Dual, int) {
 			tookBack++
 		} else {
 			x, err := w.features.Vector(l.Message, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			u = twin.Learn(model.Lesson{Vector: x, Label: l.Label, Weight: l.Weight})
 			numbers[l.Message] = next
 			next++
@@ -263,18 +182,15 @@ func TestHoursOfSilenceTeachAProvisionalNoThatAnAnswerTakesBack(t *testing.T) {
 	w := newWorld(t, o)
 	before := w.f.State().Weights.Sorted()
 	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-	w.wait(6 * time.Hour)
-	w.wantLessons("hours in which the owner was away")
+	w.teaches(6*time.Hour, "hours in which the owner was away")
 	w.deliver("Sent", mail("own@x", owner, "b@example.com", "something else"))
-	w.wait(time.Second)
-	w.wantLessons("a sign of the owner", "ordinary by provisional")
+	w.teaches(time.Second, "a sign of the owner", "ordinary by provisional")
 	if a := w.f.State().Account; a.Ordinary != 1 || a.HeardSeq != 0 {
 		t.Errorf("it counts as %+v", a)
 	}
 	again, _ := w.deliver("INBOX", mail("other@x", "b@example.com", owner, "more words"))
 	w.flag(l, `\Answered`)
-	w.wait(time.Minute)
-	w.wantLessons("the answer", "important by answered")
+	w.teaches(time.Minute, "the answer", "important by answered")
 	m, _ := w.f.State().Messages.Get(string(l.key[:]))
 	if m.Label != model.Important || m.Lessons != 2 {
 		t.Errorf("the message is %+v", m)
@@ -297,10 +213,8 @@ func TestHoursOfSilenceTeachAProvisionalNoThatAnAnswerTakesBack(t *testing.T) {
 func TestAProvisionalNoBecomesFinalWithoutAnotherLesson(t *testing.T) {
 	w := newWorld(t, provisionalOptions())
 	l, _ := w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-	w.wait(6 * time.Hour)
-	w.wantLessons("six hours", "ordinary by provisional")
-	w.wait(8 * 24 * time.Hour)
-	w.wantLessons("eight days")
+	w.teaches(6*time.Hour, "six hours", "ordinary by provisional")
+	w.teaches(8*24*time.Hour, "eight days")
 	m, _ := w.f.State().Messages.Get(string(l.key[:]))
 	if m.Source != store.SourceSilence || m.SilenceFrom != 0 || w.f.Status.Counts().Waiting != 0 {
 		t.Errorf("the message is %+v, %d wait", m, w.f.Status.Counts().Waiting)
@@ -315,8 +229,7 @@ func TestTheOwnersWordTakesThePlaceOfAProvisionalNoThatSaysTheSame(t *testing.T)
 	o.Dual.Bold = 1
 	w := newWorld(t, o)
 	l, _ := w.deliver("INBOX", mail("junk@x", "a@example.com", owner, "some words"))
-	w.wait(6 * time.Hour)
-	w.wantLessons("six hours", "ordinary by provisional")
+	w.teaches(6*time.Hour, "six hours", "ordinary by provisional")
 	w.flag(l, "$Junk")
 	if len(w.lessons) != 1 || w.lessons[0].Weight != 1 || !w.lessons[0].TookBack || w.lessons[0].Source != store.SourceJunk {
 		t.Fatalf("got %+v, want one of weight 1 in the place of the first", w.lessons)
@@ -337,25 +250,21 @@ func TestMarkedMailThatWasReadAndLeftAloneIsALightNo(t *testing.T) {
 		"read": {true, []string{"ordinary by provisional"}}, "unread": {false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, o)
-			w.teach()
+			w := taught(t, o)
 			w.wait(8 * 24 * time.Hour)
 			w.lessons = nil
-			l, m := w.urgent(1)
-			w.done(m)
+			l, _ := w.marked(1)
 			if c.read {
 				w.flag(l, "$Important", `\Seen`)
 			}
-			w.wait(2 * 24 * time.Hour)
-			w.wantLessons("two days")
+			w.teaches(2*24*time.Hour, "two days")
 			w.wait(24 * time.Hour)
 			if len(w.lessons) == 1 && w.lessons[0].Weight != o.Dual.MarkedWeight {
 				t.Errorf("it weighs %v", w.lessons[0].Weight)
 			}
 			w.wantLessons("three days", c.want...)
 			labels := w.f.Line().Standing().Labels
-			w.wait(8 * 24 * time.Hour)
-			w.wantLessons("later")
+			w.teaches(8*24*time.Hour, "later")
 			if got := w.f.Line().Standing().Labels - labels; got != 1-len(c.want) {
 				t.Errorf("the threshold heard of it %d times more", got)
 			}
@@ -378,8 +287,7 @@ func TestWhoHearsNoProvisionalLabels(t *testing.T) {
 	for name, o := range map[string]filter.Options{"kernel": kernel, "passive-aggressive": plain, "no window": off, "silence off": never, "important by a rule": ruled} {
 		w := newWorld(t, o)
 		w.deliver("INBOX", mail("quiet@x", "a@example.com", owner, "some words"))
-		w.wait(7 * time.Hour)
-		w.wantLessons(name)
+		w.teaches(7*time.Hour, name)
 		w.wait(7 * 24 * time.Hour)
 		if final := o.SilenceDays > 0 && name != "important by a rule"; final != (len(w.lessons) == 1) {
 			t.Errorf("%s: after a week the lessons are %+v", name, w.lessons)

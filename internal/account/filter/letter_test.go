@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -84,8 +85,7 @@ func TestALetterIsNeverDecidedLearntFromOrMarked(t *testing.T) {
 func TestALetterThatWasNotSentAndOldOnes(t *testing.T) {
 	o := testOptions()
 	o.Limits.Ledger = 100
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	for i := range 101 {
 		w.wait(time.Hour)
 		w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: fmt.Sprintf("%d@hinged.invalid", i)})
@@ -166,7 +166,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 			a.w.flag(a.about, `\Flagged`)
 		}, "important by flagged"},
 		{"the message is gone", func(a *acts) {
-			a.w.apply(&filter.Vanished{At: a.w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{a.about.place.UID}})
+			a.w.vanish(a.about)
 			a.w.flag(a.letter, `\Flagged`)
 		}, "important by letter"},
 	} {
@@ -198,8 +198,7 @@ func TestALetterIsAnsweredByOneFlag(t *testing.T) {
 }
 
 func TestWhatALetterAskedAboutIsForgottenWithTheMessage(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	about, _ := w.deliver("INBOX", mail("m@x", "ann@example.com", owner, "lunch"))
 	w.apply(&filter.LetterIntended{At: w.moment(), Mailbox: "INBOX", MessageID: "q@hinged.invalid", Asks: about.key})
 	w.f.Ledger().Letters.ForgetAsked(func(k store.MessageKey) bool { return k == about.key })
@@ -267,17 +266,12 @@ func TestAskNamesWhatMayBeAskedAbout(t *testing.T) {
 		}
 		n, since := rng.IntN(5), w.moment().Add(-time.Duration(rng.IntN(72))*time.Hour)
 		got, err := w.f.Messages.Ask(n, since)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		want := w.askable(since)
 		if len(got.Messages) != min(n, len(want)) {
 			t.Fatalf("after %d messages %d may be asked about, of whom %d are wanted; got %d", i+1, len(want), n, len(got.Messages))
 		}
-		again, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := w.restarted()
 		if after, err := again.Messages.Ask(n, since); err != nil || !slices.Equal(after.Messages, got.Messages) {
 			t.Fatalf("after a restart got %x, %v, want %x", after.Messages, err, got.Messages)
 		}

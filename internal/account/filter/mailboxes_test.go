@@ -17,17 +17,11 @@ import (
 // find delivers what was in a mailbox before hinged was.
 func (w *world) find(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
-	w.uids[mailbox]++
-	m := w.reader.Read(raw)
-	l := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, raw}
-	return l, w.apply(&filter.Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Backlog: true, Away: true, Meta: filter.NewMeta(m), Message: m,
-	})
+	return w.arrived(mailbox, raw, filter.Arrived{Backlog: true, Away: true}, flags...)
 }
 
 func TestOfThePastTrashIsDecidedAndJunkIsNot(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	for _, c := range []struct {
 		what, mailbox string
 		flags         []string
@@ -50,8 +44,7 @@ func TestOfThePastTrashIsDecidedAndJunkIsNot(t *testing.T) {
 		if r.Decision != nil && r.Decision.Outcome == store.DecidedImportant && r.Decision.Reason != store.ReasonBacklog && r.Decision.Reason != store.ReasonOwner {
 			t.Errorf("%s: not marked for the reason %v", c.what, r.Decision.Reason)
 		}
-		w.wait(2 * time.Minute)
-		w.wantLessons(c.what, c.lessons...)
+		w.teaches(2*time.Minute, c.what, c.lessons...)
 		if len(w.marks) != 0 {
 			t.Errorf("%s: marks asked for", c.what)
 		}
@@ -72,14 +65,12 @@ func TestCopiesOfThePastAreNoMoves(t *testing.T) {
 		w.lessons = nil
 		w.find(boxes[0], raw, `\Seen`)
 		w.find(boxes[1], raw, `\Seen`)
-		w.wait(2 * time.Minute)
-		w.wantLessons(boxes[0] + " and " + boxes[1])
+		w.teaches(2*time.Minute, boxes[0]+" and "+boxes[1])
 	}
 }
 
 func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	began := w.now.Add(-30 * 24 * time.Hour)
 	old := mail("old@x", "boss@example.com", owner, "urgent in its time")
 	skipped := &filter.Skipped{At: w.moment(), Mailbox: "Keep", UIDValidity: 1, UIDs: []uint32{1, 2}, Flags: []string{`\seen`}, Before: store.MomentOf(began)}
@@ -96,15 +87,10 @@ func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
 	w.lessons = nil
 	// Whatever happens to it where it lies teaches nothing.
 	w.flag(letter{place: placeAt("Keep", 1, 1)}, `\Seen`, `\Flagged`)
-	w.wait(2 * time.Minute)
-	w.wantLessons("an old message starred")
+	w.teaches(2*time.Minute, "an old message starred")
 	// Moved, it is decided as the old message that it is.
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "Keep", UIDValidity: 1, UIDs: []uint32{1}})
-	m := w.reader.Read(old)
-	w.uids["INBOX"]++
-	r := w.apply(&filter.Arrived{
-		At: store.MomentOf(began.Add(-time.Hour)), Place: placeAt("INBOX", 1, w.uids["INBOX"]), Meta: filter.NewMeta(m), Message: m,
-	})
+	w.vanish(letter{place: placeAt("Keep", 1, 1)})
+	_, r := w.arrived("INBOX", old, filter.Arrived{At: store.MomentOf(began.Add(-time.Hour))})
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog || len(r.Marks) != 0 {
 		t.Errorf("an old message that was moved: %+v, marks %v", r.Decision, r.Marks)
 	}
@@ -118,13 +104,7 @@ func TestWhatWasSkippedIsKnownAndNeverMarked(t *testing.T) {
 // arriveAgain reports a message as a source does that was told to be restored.
 func (w *world) arriveAgain(id string, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
-	w.uids["INBOX"]++
-	raw := mail(id, "boss@example.com", owner, "urgent thing "+id)
-	m := w.reader.Read(raw)
-	l := letter{placeAt("INBOX", w.validity["INBOX"], w.uids["INBOX"]), m.Key, raw}
-	return l, w.apply(&filter.Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: filter.NewMeta(m), Message: m, Backlog: true, Away: true,
-	})
+	return w.find("INBOX", mail(id, "boss@example.com", owner, "urgent thing "+id), flags...)
 }
 
 func (w *world) reach(mailbox string, backlog uint32) {
@@ -133,8 +113,7 @@ func (w *world) reach(mailbox string, backlog uint32) {
 }
 
 func TestAfterARestoreMarksThatMayBeOursTeachNothing(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	w.reach("INBOX", 1)
 	last := w.uids["INBOX"]
 	w.apply(&filter.Restored{At: w.moment()})
@@ -150,8 +129,7 @@ func TestAfterARestoreMarksThatMayBeOursTeachNothing(t *testing.T) {
 	if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant || r.Decision.Reason != store.ReasonBacklog {
 		t.Errorf("decided %+v, want important and not marked for being backlog", r.Decision)
 	}
-	w.wait(time.Hour)
-	w.wantLessons("marks that may be ours")
+	w.teaches(time.Hour, "marks that may be ours")
 	if len(w.marks) > 0 {
 		t.Errorf("marks requested: %v", w.marks)
 	}
@@ -161,8 +139,7 @@ func TestAfterARestoreMarksThatMayBeOursTeachNothing(t *testing.T) {
 
 	// From here on the owner is heard: whoever takes such a mark off refuses it.
 	w.flag(seen, `\seen`)
-	w.wait(time.Hour)
-	w.wantLessons("a mark taken off", "ordinary by mark")
+	w.teaches(time.Hour, "a mark taken off", "ordinary by mark")
 	moved := w.move(seen, "Keep", `\seen`)
 	if refused, _ := w.f.Ledger().Refusals.Refused(moved.key, w.row(moved).ID); !refused {
 		t.Error("the refusal is not known")
@@ -173,18 +150,15 @@ func TestAfterARestoreMarksThatMayBeOursTeachNothing(t *testing.T) {
 		w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	}
 	w.lessons = nil
-	l, m := w.urgent(1)
-	w.done(m)
+	l, m := w.marked(1)
 	w.flag(l, "$Important")
 	w.wantLedger(m.ID, store.MarkConfirmed)
 	w.deliver("INBOX", mail("own@x", "news@example.net", owner, "newsletter special"), `\seen`, "$Important")
-	w.wait(time.Hour)
-	w.wantLessons("the owner's own mark beyond it, perhaps", "important by found")
+	w.teaches(time.Hour, "the owner's own mark beyond it, perhaps", "important by found")
 }
 
 func TestAfterARestoreAMailboxOpenedForTheFirstTimeIsRestoredToo(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	w.apply(&filter.Restored{At: w.moment()})
 	w.open("New", ingest.RoleOther, 7)
 	w.apply(&filter.Reached{Mailbox: "New", UIDValidity: 7, UIDNext: 1, BacklogBefore: 5})
@@ -192,15 +166,13 @@ func TestAfterARestoreAMailboxOpenedForTheFirstTimeIsRestoredToo(t *testing.T) {
 	w.open("INBOX", ingest.RoleInbox, 2) // renumbered
 	w.apply(&filter.Reached{Mailbox: "INBOX", UIDValidity: 2, UIDNext: 1, BacklogBefore: 5})
 	w.deliver("INBOX", mail("b@x", "boss@example.com", owner, "urgent"), `\seen`, "$Important")
-	w.wait(time.Hour)
-	w.wantLessons("marks that may be ours")
+	w.teaches(time.Hour, "marks that may be ours")
 }
 
 // A mark that was intended when the backup was made was set since, most likely:
 // by the daemon whose state is lost.
 func TestAfterARestoreNoIntentIsCarriedOutAgain(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	set, asked := w.urgent(1)
 	_, refused := w.urgent(2)
 	w.apply(&filter.Restored{At: w.moment()})
@@ -209,13 +181,11 @@ func TestAfterARestoreNoIntentIsCarriedOutAgain(t *testing.T) {
 	}
 	w.reach("INBOX", w.uids["INBOX"]+1)
 	w.flag(set, "$Important")
-	w.wait(time.Hour)
-	w.wantLessons("the mark found")
+	w.teaches(time.Hour, "the mark found")
 	w.wantLedger(asked.ID, store.MarkConfirmed)
 	w.wantLedger(refused.ID, store.MarkAbandoned)
 	w.flag(set)
-	w.wait(time.Hour)
-	w.wantLessons("the mark taken off", "ordinary by mark")
+	w.teaches(time.Hour, "the mark taken off", "ordinary by mark")
 	w.wantLedger(asked.ID, store.MarkRefused)
 }
 
@@ -245,13 +215,11 @@ func TestAPausedAccountStaysPausedThroughARestore(t *testing.T) {
 	w.apply(&filter.Restored{At: w.moment()})
 	w.wantLessons("in the pause")
 	w.apply(&filter.Resumed{At: w.moment()})
-	w.wait(time.Second)
-	w.wantLessons("after it", model.Important.String()+" by flagged")
+	w.teaches(time.Second, "after it", model.Important.String()+" by flagged")
 }
 
 func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	starred, _ := w.deliver("INBOX", mail("s@x", "a@example.com", owner, "words"))
 	_, mark := w.urgent(1)
 	w.flag(starred, `\Flagged`) // still settling when the pause begins
@@ -303,8 +271,7 @@ func TestAPausedAccountTakesNothingAndLearnsNothing(t *testing.T) {
 	if got := len(w.f.Ledger().Intents()); got != open || open == 0 {
 		t.Errorf("%d intents after the pause, want the %d open ones", got, open)
 	}
-	w.wait(time.Second)
-	w.wantLessons("what was settling", "important by flagged")
+	w.teaches(time.Second, "what was settling", "important by flagged")
 	if r := w.apply(&filter.Resumed{At: w.moment()}); r.Changed {
 		t.Errorf("resumed twice: %+v", r)
 	}
@@ -342,16 +309,10 @@ func TestOldMailIsNeverMarked(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := testOptions()
 			o.MarkWithin = c.within
-			w := newWorld(t, o)
-			w.teach()
-			m := w.reader.Read(mail("old@x", "boss@example.com", owner, "urgent old thing"))
-			w.uids["INBOX"]++
-			l := letter{placeAt("INBOX", 1, w.uids["INBOX"]), m.Key, nil}
+			w := taught(t, o)
 			dated := w.moment().Add(-c.age)
-			r := w.apply(&filter.Arrived{
-				At: min(w.moment(), dated), Seen: w.moment(), Dated: dated, Place: l.place, Flags: ingest.CanonicalFlags(c.flags),
-				Meta: filter.NewMeta(m), Message: m,
-			})
+			l, r := w.arrived("INBOX", mail("old@x", "boss@example.com", owner, "urgent old thing"),
+				filter.Arrived{At: min(w.moment(), dated), Seen: w.moment(), Dated: dated}, c.flags...)
 			if r.Decision == nil || r.Decision.Outcome != store.DecidedImportant {
 				t.Fatalf("decided %+v, want important", r.Decision)
 			}

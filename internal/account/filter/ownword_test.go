@@ -96,8 +96,7 @@ func TestImportantSetsTheMark(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := testOptions()
-			w := newWorld(t, o)
-			w.teach()
+			w := taught(t, o)
 			if c.options != nil {
 				c.options(&o)
 				w.apply(&filter.Configured{At: w.moment(), Options: o})
@@ -158,8 +157,7 @@ func TestTheLastWordHolds(t *testing.T) {
 // TestAMarkOfSeveralFlagsIsOne in every count; who takes one flag off takes the mark off.
 func TestAMarkOfSeveralFlagsIsOne(t *testing.T) {
 	o := testOptions()
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	o.Marks = []string{`\Flagged`, "$Important", "$label1"}
 	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	var letters []letter
@@ -204,6 +202,6 @@ func TestADeletedMessageHasNoStandingMark(t *testing.T) {
 	w.wantMark(l, store.CopyGone)
 	back := w.move(trashed, "INBOX", "$Important", `\Seen`)
 	w.wantMark(l, store.MarkConfirmed)
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: back.place.Mailbox, UIDValidity: back.place.UIDValidity, UIDs: []uint32{back.place.UID}})
+	w.vanish(back)
 	w.wantMark(l, store.CopyGone)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/store"
@@ -102,16 +103,13 @@ func (p *poisoned) copied() *poisoned {
 	w := *p.world
 	w.features, w.uids = maps.Clone(w.features), maps.Clone(w.uids)
 	var err error
-	if w.f, err = filter.New(copyState(w.t, w.f.State()), w.features); err != nil {
-		w.t.Fatal(err)
-	}
+	w.f, err = filter.New(copyState(w.t, w.f.State()), w.features)
+	testkit.OK(w.t, err)
 	return &poisoned{&w, p.list}
 }
 
 func (p *poisoned) classify(raw []byte, see func(filter.Decision, *featurize.Features)) {
-	if err := p.f.Classify(p.reader.Read(raw), see); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, p.f.Classify(p.reader.Read(raw), see))
 }
 
 // above counts the messages whose score is above the threshold, without changing anything.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
@@ -61,9 +62,7 @@ func compactIndices(x model.Vector) model.Vector {
 func (w *world) wantPrior(prior store.PackedVector) {
 	w.t.Helper()
 	x, err := prior.Unpack()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	if got := w.f.State().Weights.Sorted(); fmt.Sprint(got) != fmt.Sprint(x) {
 		w.t.Fatalf("the weights are\n%v, want those of the prior\n%v", got, x)
 	}

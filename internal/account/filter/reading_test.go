@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
@@ -47,8 +48,7 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("bill@x", "bills@example.com", owner, "your bill"))
 	w.wait(time.Hour)
 	w.flag(l, `\Seen`)
-	w.wait(5*time.Hour + time.Minute)
-	w.wantLessons("five hours after it was read")
+	w.teaches(5*time.Hour+time.Minute, "five hours after it was read")
 	w.wait(time.Hour)
 	o := w.f.Options()
 	if len(w.lessons) != 1 || w.lessons[0].Weight != float64(float64(o.ImplicitWeight*filter.ReadWeight)*w.lessons[0].Tells) || w.lessons[0].Tells < 0.9 {
@@ -58,12 +58,10 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 	if s, _ := w.f.State().Senders.Get(filter.SenderOf("bills@example.com").Key()); s.Read != 1 {
 		t.Errorf("its sender is %+v", s)
 	}
-	w.wait(9 * 24 * time.Hour)
-	w.wantLessons("nine days")
+	w.teaches(9*24*time.Hour, "nine days")
 	// The owner's own word weighs more, and takes its place.
 	w.flag(l, `\Seen`, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("a star", "important by flagged")
+	w.teaches(time.Minute, "a star", "important by flagged")
 	w.flag(l, `\Seen`, "$Junk")
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Ordinary})
 	w.wantLessons("the owner's word", "ordinary by explicit")
@@ -75,11 +73,9 @@ func TestWhatIsReadAndKeptIsASmallYesWhereReadingTells(t *testing.T) {
 func TestWhatIsReadLateIsAYesAllTheSame(t *testing.T) {
 	w := readerWorld(t, nil)
 	l, _ := w.deliver("INBOX", mail("late@x", "bills@example.com", owner, "your bill"))
-	w.wait(7 * time.Hour)
-	w.wantLessons("left unread")
+	w.teaches(7*time.Hour, "left unread")
 	w.flag(l, `\Seen`)
-	w.wait(6 * time.Hour)
-	w.wantLessons("read, and kept for six hours", "important by read")
+	w.teaches(6*time.Hour, "read, and kept for six hours", "important by read")
 }
 
 func TestWhatIsReadAndDeletedIsNoYes(t *testing.T) {
@@ -88,8 +84,7 @@ func TestWhatIsReadAndDeletedIsNoYes(t *testing.T) {
 	w.flag(l, `\Seen`)
 	w.wait(time.Minute)
 	w.move(l, "Trash", `\Seen`)
-	w.wait(7 * time.Hour)
-	w.wantLessons("read and deleted", "ordinary by provisional")
+	w.teaches(7*time.Hour, "read and deleted", "ordinary by provisional")
 	if m := w.row(l); m.Handled != store.HandledDone {
 		t.Errorf("it was handled as %d", m.Handled)
 	}
@@ -134,11 +129,9 @@ func TestWhatWasMarkedAndReadIsNoYes(t *testing.T) {
 	w.teach()
 	w.wait(9 * 24 * time.Hour)
 	w.lessons = nil
-	l, m := w.urgent(1)
-	w.done(m)
+	l, _ := w.marked(1)
 	w.flag(l, "$Important", `\Seen`)
-	w.wait(12 * 24 * time.Hour)
-	w.wantLessons("marked, read and kept")
+	w.teaches(12*24*time.Hour, "marked, read and kept")
 }
 
 func TestMarkingAllAsReadSaysNothing(t *testing.T) {
@@ -181,9 +174,7 @@ func TestMarkingAllAsReadSaysNothingAlsoAcrossACrash(t *testing.T) {
 			if i == before {
 				w.now = w.now.Add(down)
 				f, err := filter.New(copyState(t, w.f.State()), w.features)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				w.f = f
 			}
 			w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{`\seen`}, Away: i >= before, ModSeq: modseq})
@@ -268,10 +259,8 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 	read, _ := w.deliver("INBOX", mail("read@x", "ann@example.com", owner, "how are you"))
 	unread, _ := w.deliver("INBOX", mail("unread@x", "eve@example.com", owner, "please look"))
 	w.flag(read, `\Seen`)
-	w.wait(7 * time.Hour)
-	w.wantLessons("hours")
-	w.wait(9 * 24 * time.Hour)
-	w.wantLessons("days", "ordinary by silence")
+	w.teaches(7*time.Hour, "hours")
+	w.teaches(9*24*time.Hour, "days", "ordinary by silence")
 	if m := w.row(unread); m.Label != model.Ordinary {
 		t.Errorf("the unread one is %+v", m)
 	}
@@ -279,8 +268,7 @@ func TestSilenceAboutAPersonalLetterThatWasReadIsUnknown(t *testing.T) {
 		t.Errorf("%d are unknown, %+v, %d judged", n, w.row(read), w.f.Status.Judgement().Labels-judged)
 	}
 	w.flag(read, `\Seen`, `\Answered`)
-	w.wait(time.Minute)
-	w.wantLessons("a late answer", "important by answered")
+	w.teaches(time.Minute, "a late answer", "important by answered")
 	if n := w.f.Status.Counts().Unknown; n != 0 {
 		t.Errorf("%d are unknown after the answer", n)
 	}
@@ -293,8 +281,7 @@ func TestWhatIsPutAsideUnreadIsANo(t *testing.T) {
 	w.wait(time.Hour)
 	w.lessons = nil
 	w.move(l, "Archive")
-	w.wait(time.Minute)
-	w.wantLessons("archived unread", "ordinary by moved")
+	w.teaches(time.Minute, "archived unread", "ordinary by moved")
 	if m := w.row(l); m.Handled != store.HandledBinned {
 		t.Errorf("it was handled as %d", m.Handled)
 	}
@@ -325,16 +312,14 @@ func TestAStarOutranksPuttingAsideUnread(t *testing.T) {
 		w.lessons = nil
 		w.vanish(l)
 		w.deliver("Archive", l.raw, `\Flagged`)
-		w.wait(time.Hour)
-		w.wantLessons(fmt.Sprintf("archived unread, the star is ours: %v", ours), want...)
+		w.teaches(time.Hour, fmt.Sprintf("archived unread, the star is ours: %v", ours), want...)
 	}
 }
 
 func TestAMarkThatIsTakenOffMovesTheNextOfItsKindDown(t *testing.T) {
 	w := readerWorld(t, func(o *filter.Options) { o.Shadow = filter.ShadowOff })
 	w.teach()
-	l, m := w.urgent(1)
-	w.done(m)
+	l, _ := w.marked(1)
 	w.flag(l, "$Important", `\Seen`)
 	w.wait(time.Hour)
 	_, before := w.deliver("INBOX", mail("next@x", "boss@example.com", owner, "urgent urgent please"))
@@ -354,6 +339,5 @@ func TestWhatIsReadAndPutIntoAnOwnFolderIsAYes(t *testing.T) {
 	w.wait(time.Minute)
 	w.lessons = nil
 	w.move(l, "Tax", `\Seen`)
-	w.wait(time.Minute)
-	w.wantLessons("filed", "important by moved")
+	w.teaches(time.Minute, "filed", "important by moved")
 }

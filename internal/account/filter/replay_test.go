@@ -22,13 +22,12 @@ import (
 	"github.com/hinged/hinged/store"
 )
 
-func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
+func TestReplayAndRestartsGiveTheSameStateAsTheLiveRun(t *testing.T) {
 	for seed := range uint64(8) {
-		w := newWorld(t, testOptions())
-		w.teach()
-		w.storm(seed, 800)
-		f := w.replayed()
-		wantSameDigest(t, "replay", w.f, f)
+		w, _ := threeWays(t, testOptions(), func(w *world) {
+			w.teach()
+			w.storm(seed, 600)
+		})
 		if w.f.State().Account.Refused == 0 || w.f.State().Account.Marked == 0 {
 			t.Fatalf("seed %d: the storm marked %d and refused %d; both must happen for this test to mean anything",
 				seed, w.f.State().Account.Marked, w.f.State().Account.Refused)
@@ -36,35 +35,18 @@ func TestReplayGivesTheSameStateAsTheLiveRun(t *testing.T) {
 	}
 }
 
-func TestARestartBeforeEveryEventChangesNothing(t *testing.T) {
-	for seed := range uint64(4) {
-		calm, shaken := newWorld(t, testOptions()), newWorld(t, testOptions())
-		shaken.restart = true
-		for _, w := range []*world{calm, shaken} {
-			w.teach()
-			w.storm(seed, 300)
-		}
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
-	}
-}
-
 func TestFeedbackByNameGivesTheSameStateLiveRestartedAndReplayed(t *testing.T) {
 	for seed := range uint64(4) {
 		o := testOptions()
 		o.Limits.Early = 100
-		calm, shaken := newWorld(t, o), newWorld(t, o)
-		shaken.restart = true
-		for _, w := range []*world{calm, shaken} {
+		calm, shaken := threeWays(t, o, func(w *world) {
 			w.tells, w.takes = true, true
 			w.teach()
 			w.storm(seed, 400)
-		}
-		wantSameDigest(t, "restarted", calm.f, shaken.f)
+		})
 		if !reflect.DeepEqual(calm.expired, shaken.expired) {
 			t.Fatalf("seed %d: %d expired, restarted %d or others", seed, len(calm.expired), len(shaken.expired))
 		}
-		f := calm.replayed()
-		wantSameDigest(t, "replay", calm.f, f)
 		if a := calm.f.State().Account; len(calm.expired) == 0 || len(calm.expired) == int(a.EarlyNext) {
 			t.Fatalf("seed %d: of %d that waited %d expired; some must, and some must be given out, for this test to mean anything", seed, a.EarlyNext, len(calm.expired))
 		}
@@ -129,13 +111,9 @@ func TestCountsAreWhatTheTablesHold(t *testing.T) {
 	for seed := range uint64(4) {
 		o := testOptions()
 		o.Limits.Messages = 150
-		w := newWorld(t, o)
-		w.teach()
+		w := taught(t, o)
 		w.storm(seed, 400)
-		fresh, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fresh := w.restarted()
 		got, want := w.f.Status.Counts(), fresh.Status.Counts()
 		maps.DeleteFunc(got.Places, func(_ string, n int) bool { return n == 0 })
 		if !reflect.DeepEqual(got, want) {
@@ -182,13 +160,9 @@ func TestAMessageDecidedLateWaitsForSilenceAfterOthers(t *testing.T) {
 		shaken.restart = true
 		shaken.rescue(func() {})
 		base, _, err := past.Replay(store.NewState(), (&world{journal: live.journal[:middle]}).entries(), live.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		again, _, err := past.Replay(base.State(), (&world{journal: live.journal[middle:]}).entries(), live.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		model, state := store.Digest(live.f.State())
 		for name, f := range map[string]*filter.Filter{"with restarts": shaken.f, "replayed": again} {
 			if m, s := store.Digest(f.State()); m != model || s != state {
@@ -258,14 +232,10 @@ func TestLessonsAreLearntAgainWhereMessagesWereForgotten(t *testing.T) {
 				t.Fatalf("%d of 260 messages are known; more must be forgotten for this test to mean anything", known)
 			}
 			r, err := filter.NewLearning(&o, store.NewState(), nil, w.features)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			for i, l := range w.past {
 				again := l
-				if err := cmp.Or(r.ReplayTo(l.Replayed), r.Learn(&again)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, cmp.Or(r.ReplayTo(l.Replayed), r.Learn(&again)))
 				if again.Score != l.Score || again.TookBack != l.TookBack {
 					t.Fatalf("lesson %d of %d had the score %v (took back: %v); learnt again it has %v (%v)",
 						i, len(w.past), l.Score, l.TookBack, again.Score, again.TookBack)
@@ -427,8 +397,7 @@ func TestForgettingTakesWhatReadingTaughtBack(t *testing.T) {
 	w.lessons = nil
 	w.wait(time.Hour)
 	w.flag(l, `\Seen`)
-	w.wait(9 * 24 * time.Hour)
-	w.wantLessons("read and kept", "important by read")
+	w.teaches(9*24*time.Hour, "read and kept", "important by read")
 	if m := w.row(l); m.Handled != store.HandledRead || w.f.State().Account.Reading.Read != reading.Read+1 {
 		t.Fatalf("it is %+v; %+v before, %+v now", m, reading, w.f.State().Account.Reading)
 	}

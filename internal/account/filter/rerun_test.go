@@ -52,22 +52,16 @@ func (v *versions) Arriving(k store.MessageKey) (*featurize.Features, error) {
 func (w *world) rerun(base *store.State, from int, each func(past.Step), trials ...filter.Options) (*past.Rerun, []*past.Trial) {
 	w.t.Helper()
 	r, err := past.NewRerun(base, w.versions(from))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	var all []*past.Trial
 	for _, o := range trials {
 		t, err := r.Try(o, nil)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.OK(w.t, err)
 		all = append(all, t)
 	}
 	for i, data := range w.journal[from:] {
 		s, err := r.Apply(store.JournalEntry{Seq: uint64(from + i + 1), Data: data})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.OK(w.t, err)
 		each(s)
 	}
 	return r, all
@@ -256,19 +250,13 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 		want  float64
 	}{"the account's": {nil, 0.5}, "none": {new(store.PackedVector), 0}} {
 		r, err := past.NewRerun(store.NewState(), w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		trial, err := r.Try(o, c.prior)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		first := math.NaN()
 		for i, data := range w.journal {
 			s, err := r.Apply(store.JournalEntry{Seq: uint64(i + 1), Data: data})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if len(s.Judged) > 0 && math.IsNaN(first) {
 				first = s.Judged[0].Score
 			}
@@ -287,9 +275,7 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 		}
 	}
 	r, err := past.NewRerun(copyState(t, w.f.State()), w.features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if _, err := r.Try(o, &prior); !errors.Is(err, past.ErrPriorLate) {
 		t.Errorf("with lessons before the base: %v", err)
 	}
@@ -299,8 +285,6 @@ func TestATrialBeginsWithAPriorOfItsOwn(t *testing.T) {
 func vectorOf(t *testing.T, w *world) model.Vector {
 	t.Helper()
 	x, err := w.features.Vector(w.frozen[0].key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return x
 }

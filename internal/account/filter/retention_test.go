@@ -10,6 +10,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 )
 
@@ -26,8 +27,7 @@ func keepOptions() filter.Options {
 // TestOldMailIsForgottenByTheAccountsClock: at each look, what a slow twin names stays,
 // and nothing else.
 func TestOldMailIsForgottenByTheAccountsClock(t *testing.T) {
-	w := newWorld(t, keepOptions())
-	w.teach()
+	w := taught(t, keepOptions())
 	var all []letter
 	gone, old := 0, 0
 	for n := range 600 {
@@ -149,9 +149,7 @@ func TestForgettingOldMailIsTheSameLiveRestartedAndReplayed(t *testing.T) {
 		wantSameDigest(t, "restarted", calm.f, shaken.f)
 		// A message that was forgotten may come again, with other features.
 		f, _, err := past.Replay(store.NewState(), calm.entries(), calm.versions(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		wantSameDigest(t, "replay", calm.f, f)
 		decided := 0
 		calm.rerun(store.NewState(), 0, func(s past.Step) {
@@ -174,8 +172,7 @@ func TestTheNewestMessagesStayBesideThoseThatAreReplayed(t *testing.T) {
 	o := testOptions()
 	o.Limits.Messages = 200
 	o.Dual.Window = 300
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	lost, lostSoon := 0, 0
 	var last []letter
 	for n := range 1500 {
@@ -236,12 +233,8 @@ func TestFlagsAtFirstSightTeachAsFarAsTheyCanBeTheOwners(t *testing.T) {
 				if c.field != "" {
 					field = c.field
 				}
-				m := w.reader.Read(mail("f@x", "a@example.com", owner, "cheap watches", field))
-				place := placeAt(c.mailbox, 1, 1)
-				r := w.apply(&filter.Arrived{
-					At: w.moment().Add(-c.age), Seen: w.moment(), Place: place, Flags: ingest.CanonicalFlags([]string{flag, `\Seen`}),
-					Away: c.away, Backlog: c.backlog, Meta: filter.NewMeta(m), Message: m,
-				})
+				l, r := w.arrived(c.mailbox, mail("f@x", "a@example.com", owner, "cheap watches", field),
+					filter.Arrived{At: w.moment().Add(-c.age), Seen: w.moment(), Away: c.away, Backlog: c.backlog}, flag, `\Seen`)
 				w.wait(time.Hour)
 				want := []string{c.want}
 				switch {
@@ -255,9 +248,9 @@ func TestFlagsAtFirstSightTeachAsFarAsTheyCanBeTheOwners(t *testing.T) {
 					t.Errorf("it was marked: %v", r.Marks)
 				}
 				// What the owner does with it afterwards is theirs.
-				w.apply(&filter.Flagged{At: w.moment(), Place: place, Flags: ingest.CanonicalFlags([]string{flag, `\Seen`, "$Followed"})})
+				w.flag(l, flag, `\Seen`, "$Followed")
 				w.wait(time.Hour)
-				if row := w.row(letter{key: m.Key}); row.Source != store.SourceFlagged && !c.backlog {
+				if row := w.row(l); row.Source != store.SourceFlagged && !c.backlog {
 					t.Errorf("after a star it is %v by %v", row.Label, row.Source)
 				}
 			})
@@ -270,14 +263,11 @@ func TestAFoundStarCountsLess(t *testing.T) {
 	w := newWorld(t, testOptions())
 	var weights []string
 	for _, age := range []time.Duration{time.Hour, 40 * 24 * time.Hour} {
-		m := w.reader.Read(mail(fmt.Sprint(age), fmt.Sprintf("%d@example.com", age), owner, "cheap watches"))
-		w.apply(&filter.Arrived{
-			At: w.moment().Add(-age), Seen: w.moment(), Place: placeAt("INBOX", 1, uint32(age.Hours())), Flags: []string{`\flagged`},
-			Away: age < 2*time.Hour, Backlog: age > 2*time.Hour, Meta: filter.NewMeta(m), Message: m,
-		})
+		found, _ := w.arrived("INBOX", mail(fmt.Sprint(age), fmt.Sprintf("%d@example.com", age), owner, "cheap watches"),
+			filter.Arrived{At: w.moment().Add(-age), Seen: w.moment(), Away: age < 2*time.Hour, Backlog: age > 2*time.Hour}, `\Flagged`)
 		w.wait(time.Hour)
 		l := w.lessons[len(w.lessons)-1]
-		weights = append(weights, fmt.Sprintf("%s %.2f %v", l.Source, l.Weight/w.lessons[0].Weight, w.row(letter{key: m.Key}).Handled == store.HandledWanted))
+		weights = append(weights, fmt.Sprintf("%s %.2f %v", l.Source, l.Weight/w.lessons[0].Weight, w.row(found).Handled == store.HandledWanted))
 	}
 	if fmt.Sprint(weights) != "[found 1.00 false flagged 3.00 true]" {
 		t.Errorf("got %v", weights)
@@ -290,8 +280,7 @@ func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
 	for _, beside := range []bool{false, true} {
 		o := testOptions()
 		o.Marks = []string{"$Important", "$label1"}
-		w := newWorld(t, o)
-		w.teach()
+		w := taught(t, o)
 		w.marks = nil
 		l, _ := w.deliver("INBOX", mail("urgent1@x", "boss@example.com", owner, "urgent thing 1"))
 		again := w.f.Ledger().Intents()
@@ -308,7 +297,6 @@ func TestAnIntentOfUnknownOutcomeIsARefusal(t *testing.T) {
 		if refused, _ := w.f.Ledger().Refusals.Refused(l.key, w.row(l).ID); refused == beside || len(w.marks) > 0 != beside {
 			t.Errorf("another flag is on it: %v; refused: %v, asked for: %v", beside, refused, w.marks)
 		}
-		w.wait(time.Hour)
-		w.wantLessons("an absent mark")
+		w.teaches(time.Hour, "an absent mark")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
 	"github.com/hinged/hinged/internal/measure/evaluate"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
@@ -38,13 +39,9 @@ func (w *world) Lessons() iter.Seq2[store.Lesson, error] {
 func (w *world) rewrite(e past.RewriteRequest) past.Rewritten {
 	w.t.Helper()
 	foreseen, err := past.Foresee(w.f, e, w)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	r, err := past.Rewrite(w.f, e, w)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	brief := r
 	brief.Rewrite = store.Rewrite{}
 	if is, was := fmt.Sprintf("%+v", brief), fmt.Sprintf("%+v", foreseen); is != was {
@@ -142,10 +139,7 @@ func TestUnlearningGivesTheLearnerThatNeverHeardOfIt(t *testing.T) {
 			if got != want {
 				t.Fatalf("the learner is\n%.600s\nwant\n%.600s", got, want)
 			}
-			again, err := filter.New(all.f.State(), all.features)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := all.restarted()
 			if learnt(again) != want || !reflect.DeepEqual(again.Status.Counts(), all.f.Status.Counts()) {
 				t.Fatal("after a restart it is another one")
 			}
@@ -161,8 +155,7 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	l, _ := w.deliver("INBOX", mail("f@x", "a@example.com", owner, "some words"))
 	waits, _ := w.deliver("INBOX", mail("g@x", "a@example.com", owner, "other words"))
 	w.flag(l, `\Flagged`)
-	w.wait(time.Minute)
-	w.wantLessons("a star", "important by flagged")
+	w.teaches(time.Minute, "a star", "important by flagged")
 	w.flag(waits, `\Flagged`)
 	r := w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: 1})
 	if r.Lessons != 1 || r.Important != 1 || r.Pending != 1 {
@@ -176,13 +169,11 @@ func TestWhatIsUnlearntIsNotLearntAgainByItself(t *testing.T) {
 	w.move(l, "Keep", `\Flagged`)
 	w.open("INBOX", 1, 9)
 	l, _ = w.deliver("INBOX", l.raw, `\Flagged`)
-	w.wait(time.Hour)
-	w.wantLessons("nothing said anew")
+	w.teaches(time.Hour, "nothing said anew")
 	// A word said anew is a new lesson.
 	w.flag(l)
 	w.flag(l, `\Flagged`)
-	w.wait(time.Hour)
-	w.wantLessons("the star set anew", "important by flagged")
+	w.teaches(time.Hour, "the star set anew", "important by flagged")
 	w.rewrite(&past.UnlearnRequested{At: w.moment(), Since: 1})
 	w.apply(&filter.Labelled{At: w.moment(), Message: l.key, Label: model.Important})
 	w.wantLessons("said in words", "important by explicit")
@@ -301,14 +292,10 @@ func TestWhatIsLearntFromNothingHasOneSetting(t *testing.T) {
 		w.rewrite(&past.ForgetRequested{At: w.moment(), Before: cut})
 		w.give(40, 5)
 		h, err := evaluate.NewHindsight(w.f.Options(), store.NewState(), nil, w.features)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, l := range w.past {
 			x, err := w.features.Vector(l.Message, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			h.Learnt(l, x)
 		}
 		a := &w.f.State().Account
@@ -372,8 +359,7 @@ func (b *based) Lessons() iter.Seq2[store.Lesson, error] {
 }
 
 func TestEarlierThanTheOldestLessonIsRefusedWithTheEarliestDate(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	old, _ := w.deliver("INBOX", mail("old@x", "old@example.com", owner, "an old thing"))
 	w.apply(&filter.Labelled{At: w.moment(), Message: old.key, Label: model.Important})
 	b := &based{world: &world{features: w.features, journal: append([][]byte(nil), w.journal...)}}
@@ -463,10 +449,7 @@ func TestAnUndoBringsBackTheThreshold(t *testing.T) {
 	if got, want := calls(all), calls(twin); got != want {
 		t.Errorf("threshold and calls are %s, want %s", got, want)
 	}
-	again, err := filter.New(all.f.State(), all.features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := all.restarted()
 	if got := again.Status.Counts().Threshold; got != all.f.Status.Counts().Threshold {
 		t.Errorf("after a restart the threshold is %v, before it %v", got, all.f.Status.Counts().Threshold)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
 	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/model"
@@ -25,9 +26,7 @@ func (w *world) wantObedient() {
 	rules, _ := w.f.Explainer.Rules()
 	for _, r := range rules {
 		p, err := filter.ParsePredicate(r.Match)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.OK(w.t, err)
 		value, affine := w.f.Options().Featurize.Lone(p.Group())
 		x := model.Vector{{Index: model.Affine, Value: affine}, {Index: p.Index(), Value: value}}
 		if score := w.f.State().Weights.Dot(x); float64(r.Label)*score < model.RuleMargin {
@@ -69,9 +68,7 @@ func TestARuleDecidesAndShowsItsScoreBesideIt(t *testing.T) {
 			t.Fatalf("%s: %d marks, score %v", c.from, len(r.Marks), d.Score)
 		}
 		ex, err := w.f.Explainer.Explain(l.key, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if ex.RuleThen == nil || ex.Rule == nil || *ex.Rule != *d.Rule || ex.Outcome != c.want || len(ex.Flips) > 0 || ex.Score != d.Score {
 			t.Fatalf("%s: the explanation is %+v", c.from, ex)
 		}

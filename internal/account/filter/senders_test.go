@@ -136,8 +136,7 @@ type sender struct {
 }
 
 func newSender(t *testing.T) *sender {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	return &sender{world: w}
 }
 
@@ -269,8 +268,7 @@ func TestMailThatLacksThePassOfItsDomainIsNotMarked(t *testing.T) {
 func TestWhatNobodyKnowsMovesTheThresholdAlone(t *testing.T) {
 	o := testOptions()
 	o.SilenceDays, o.SilenceCalendar, o.Shadow = 1, true, filter.ShadowOn
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	before, judged, standing := w.f.State().Account, w.f.Status.Judgement(), w.f.Line().Standing()
 	w.personal = true
 	l, _ := w.deliver("INBOX", mail("known@x", "ann@example.com", owner, "lunch"))
@@ -331,9 +329,7 @@ func TestWhatTheOwnersMailSaysTeachesAsMuch(t *testing.T) {
 		for _, flags := range [][]string{nil, {`\Seen`}} {
 			w, l := asked(t, "Boat")
 			days, active := w.f.State().Account.ActiveDays, w.f.State().Account.LastActive
-			w.uids["Sent"]++
-			m := w.reader.Read(c.own)
-			w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("Sent", 1, w.uids["Sent"]), Flags: flags, Backlog: flags != nil, Meta: filter.NewMeta(m), Message: m})
+			w.arrived("Sent", c.own, filter.Arrived{Backlog: flags != nil}, flags...)
 			if is := w.f.State().Account.LastActive != active || w.f.State().Account.ActiveDays != days; is != c.active {
 				t.Errorf("%s: shows that the owner is there: %v", c.name, is)
 			}

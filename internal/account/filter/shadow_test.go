@@ -131,10 +131,7 @@ func TestStandingIsThatOfTheWindow(t *testing.T) {
 	if got := w.f.Line().Standing(); got != want {
 		t.Errorf("kept %+v, the window holds %+v", got, want)
 	}
-	again, err := filter.New(w.f.State(), w.features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := w.restarted()
 	if again.Line().Standing() != w.f.Line().Standing() {
 		t.Errorf("after a restart %+v, before %+v", again.Line().Standing(), w.f.Line().Standing())
 	}
@@ -159,8 +156,7 @@ func TestAnOwnersBudgetDoesNotProlongTheShadow(t *testing.T) {
 func TestStatusSaysWhenNothingIsMarkedForLong(t *testing.T) {
 	o := testOptions()
 	o.Shadow = filter.ShadowOff
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	said := func() bool {
 		t.Helper()
 		_, long := w.f.Status.Passed()

@@ -46,8 +46,7 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 		o := testOptions()
 		o.Limits = filter.Limits{Senders: 100, Threads: 100, IDs: 200, Messages: 150, Weights: 2000, Ledger: 100, Refusals: 100, Early: 100}
 		o.Dual.Window = 100 // messages of these lessons stay
-		w := newWorld(t, o)
-		w.teach()
+		w := taught(t, o)
 		for part := range 8 {
 			w.storm(100*seed+uint64(part), 100)
 			w.wantCounts(fmt.Sprintf("seed %d, part %d", seed, part))
@@ -65,8 +64,7 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 		},
 	}
 	for what, rewrite := range rewrites {
-		w := newWorld(t, testOptions())
-		w.teach()
+		w := taught(t, testOptions())
 		w.storm(9, 300)
 		before, _, _ := w.wantCounts("before")
 		w.rewrite(rewrite(w))
@@ -74,8 +72,7 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 			t.Errorf("%s: %d judged before, %d after", what, before, after)
 		}
 	}
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	w.storm(11, 300)
 	o := w.f.Options()
 	o.Kernel = filter.Kernel{Degree: 2, Budget: 12}
@@ -86,8 +83,7 @@ func TestWrongDecisionsAreThoseOfTheKnownMessages(t *testing.T) {
 // TestMailThatProvesTheOwnersIsNotJudged: what only claimed to be the owner's counts
 // while that is open.
 func TestMailThatProvesTheOwnersIsNotJudged(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	before, _, _ := w.wantCounts("before")
 	raw := mail("claimed@x", owner, "ann@example.com", "my own words")
 	l, _ := w.deliver("INBOX", raw)
@@ -125,8 +121,7 @@ func TestBetterIsMoreThanChance(t *testing.T) {
 func TestAMarkLeftAloneCountsAsWrong(t *testing.T) {
 	o := testOptions()
 	o.Dual.MarkedHorizon = 0
-	w := newWorld(t, o)
-	w.teach()
+	w := taught(t, o)
 	l, r := w.urgent(1)
 	w.done(r)
 	w.read(l)
@@ -274,10 +269,9 @@ func TestMailWithoutAnyLessonIsToldOf(t *testing.T) {
 // Old mail that is read at the first start says nothing of how long hinged has waited.
 func TestOldMailIsNoTimeWithoutLessons(t *testing.T) {
 	w := newWorld(t, testOptions())
-	for uid := range uint32(3) {
+	for range 3 {
 		w.now = w.now.Add(idleTime)
-		m := w.reader.Read(mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"))
-		w.apply(&filter.Arrived{At: w.moment(), Place: placeAt("INBOX", w.validity["INBOX"], 99+uid), Backlog: true, Meta: filter.NewMeta(m), Message: m})
+		w.arrived("INBOX", mail(fmt.Sprint(w.now), "a@example.com", owner, "lunch"), filter.Arrived{Backlog: true})
 	}
 	w.warned("after old mail", "")
 }

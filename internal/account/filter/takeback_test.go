@@ -11,7 +11,6 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 )
@@ -140,8 +139,7 @@ func TestAMarkOfOursThatIsPutBackWasNeverTakenOff(t *testing.T) {
 		w := newWorld(t, testOptions())
 		w.takes = true
 		w.teach()
-		l, m := w.urgent(1)
-		w.done(m)
+		l, m := w.marked(1)
 		w.read(l)
 		before, state := learnt(w.f), fmt.Sprintf("%+v", w.f.State().Account.Refused)
 		w.flag(l, `\Seen`)
@@ -303,14 +301,8 @@ func TestAFoundStarIsTakenBack(t *testing.T) {
 	w.takes = true
 	w.teach()
 	before := learnt(w.f)
-	m := w.reader.Read(mail("found@x", "a@example.com", owner, "cheap watches"))
-	l := letter{place: placeAt("INBOX", 1, 99), key: m.Key}
-	w.apply(&filter.Arrived{
-		At: w.moment(), Seen: w.moment().Add(time.Hour), Place: l.place, Flags: ingest.CanonicalFlags([]string{`\Flagged`}),
-		Away: true, Meta: filter.NewMeta(m), Message: m,
-	})
-	w.wait(2 * time.Minute)
-	w.wantLessons("found", "important by found")
+	l, _ := w.arrived("INBOX", mail("found@x", "a@example.com", owner, "cheap watches"), filter.Arrived{Seen: w.moment().Add(time.Hour), Away: true}, `\Flagged`)
+	w.teaches(2*time.Minute, "found", "important by found")
 	w.flag(l)
 	w.wait(2 * time.Minute)
 	if got := w.row(l); got.Label != 0 || w.takenBack != 1 {

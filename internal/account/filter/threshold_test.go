@@ -178,45 +178,6 @@ func TestTheBandNarrowsWhereFewCallsAreWrong(t *testing.T) {
 	}
 }
 
-// TestTheBudgetIsKeptWhenScoresSwing: scores that fall and rise again by more than
-// they differ at any time, as on linux-mtd with late labels. A window of 2,000 scores
-// then says little of the next 100; what is owed makes up for it.
-func TestTheBudgetIsKeptWhenScoresSwing(t *testing.T) {
-	for _, share := range []float64{0.05, 0.1, 0.25} {
-		f := budgeted(share)
-		rng := rand.New(rand.NewPCG(13, 14))
-		const messages = 8000
-		marked := 0
-		for n := range messages {
-			score := 0.4*rng.NormFloat64() + 0.6*math.Sin(float64(n)/300)
-			outcome := f.Cut().outcome(score)
-			if outcome == store.DecidedImportant {
-				marked++
-			}
-			f.noteScore(score, outcome)
-		}
-		if got := float64(marked) / messages; math.Abs(got/share-1) > 0.2 {
-			t.Errorf("a budget of %v: marked %.3f", share, got)
-		}
-	}
-}
-
-func BenchmarkFit(b *testing.B) {
-	rng := rand.New(rand.NewPCG(11, 12))
-	scores := make([]point, windowSize)
-	for i := range scores {
-		scores[i] = point{Score: rng.NormFloat64() - 1, Label: model.Ordinary}
-		if rng.IntN(10) == 0 {
-			scores[i].Score, scores[i].Label = scores[i].Score+1, model.Important
-		}
-	}
-	slices.SortFunc(scores, comparePoints)
-	o := DefaultOptions().Threshold
-	for b.Loop() {
-		o.fit(&window{sorted: scores}, scores, 0)
-	}
-}
-
 func TestTheUnsureBandHoldsItsShareOfTheScoresBelow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -273,7 +234,7 @@ func TestTheWindowHoldsTheLastScoresInOrder(t *testing.T) {
 		s := store.Scored{Score: float32(rng.IntN(300)) / 7, Label: model.Label(2*rng.IntN(2) - 1)}
 		w.add(n, s)
 		all = append(all, pointOf(slotOf(n), &s))
-		if n%501 != 0 && n != windowSize && n != windowSize-1 {
+		if n%97 != 0 && n != windowSize && n != windowSize-1 && n != budgetSize-1 && n != budgetSize {
 			continue
 		}
 		want := slices.Clone(all[max(0, len(all)-windowSize):])
@@ -281,7 +242,12 @@ func TestTheWindowHoldsTheLastScoresInOrder(t *testing.T) {
 		if !slices.Equal(w.sorted, want) {
 			t.Fatalf("after %d scores the window is not the last %d in order", n+1, windowSize)
 		}
-		if again := newWindow(st.Labelled, func(*store.Scored) {}); !slices.Equal(again.sorted, want) {
+		want = slices.Clone(all[max(0, len(all)-budgetSize):])
+		slices.SortFunc(want, comparePoints)
+		if !slices.Equal(w.newest(n+1), want) {
+			t.Fatalf("after %d scores the newest are not the last %d in order", n+1, budgetSize)
+		}
+		if again := newWindow(st.Labelled, func(*store.Scored) {}); !slices.Equal(again.sorted, w.sorted) {
 			t.Fatalf("after %d scores the window rebuilt from the table differs", n+1)
 		}
 	}

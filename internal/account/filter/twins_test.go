@@ -66,8 +66,7 @@ func TestAnotherHingedsMarkIsNobodysWord(t *testing.T) {
 			w := newWorld(t, o)
 			l := w.many(1)[0]
 			c.do(w, l)
-			w.wait(time.Hour)
-			w.wantLessons(c.name, c.want...)
+			w.teaches(time.Hour, c.name, c.want...)
 			if got := w.f.State().Account.Strangers; got != c.strangers {
 				t.Errorf("%d marks of others, want %d", got, c.strangers)
 			}
@@ -169,8 +168,7 @@ func TestStatusWarnsOfAnotherHinged(t *testing.T) {
 // TestTheCompanionIsSetAndTakenBackWithItsMark: and left alone where it was there before.
 func TestTheCompanionIsSetAndTakenBackWithItsMark(t *testing.T) {
 	for _, there := range []bool{false, true} {
-		w := newWorld(t, testOptions())
-		w.teach()
+		w := taught(t, testOptions())
 		var flags []string
 		want := ingest.Companion
 		if there {
@@ -297,8 +295,7 @@ func TestUndoTakesBackACompanionWithoutItsMark(t *testing.T) {
 // owner's.
 func TestACompanionStaysBesideTheMarkOfAnotherHinged(t *testing.T) {
 	const companion = ingest.Companion
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	// The other gives itself away on a message of its own choice.
 	other, _ := w.deliver("INBOX", mail("o@x", "news@example.net", owner, "newsletter thing"))
 	w.flag(other, "$label1", companion)
@@ -332,8 +329,7 @@ func TestACompanionStaysBesideTheMarkOfAnotherHinged(t *testing.T) {
 // after it had set the mark, and the owner took it off before the next start. The
 // companion tells.
 func TestAMarkTakenOffBeforeItWasConfirmedIsNotSetAgain(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	l, m := w.urgent(1)
 	w.restart = true
 	w.apply(&filter.Flagged{At: w.moment(), Place: l.place, Flags: []string{"$hinged", `\seen`}, Away: true})
@@ -362,13 +358,12 @@ func TestAMarkTakenOffBeforeItWasConfirmedIsNotSetAgain(t *testing.T) {
 
 // TestACompanionIsFollowedToWhereItsMessageIs as a mark is.
 func TestACompanionIsFollowedToWhereItsMessageIs(t *testing.T) {
-	w := newWorld(t, testOptions())
-	w.teach()
+	w := taught(t, testOptions())
 	l, m := w.urgent(1)
 	w.done(m, ingest.Companion)
 	w.flag(l, ingest.Companion)
 	w.wait(time.Hour)
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+	w.vanish(l)
 	w.marks = nil
 	w.apply(&filter.UndoRequested{At: w.moment()})
 	if r, ok := w.requestOf(m.ID); ok {

@@ -16,10 +16,8 @@ import (
 
 // marked gives a taught world with one urgent message that bears our mark.
 func marked(t *testing.T) (*world, letter, ingest.MarkRequest) {
-	w := newWorld(t, testOptions())
-	w.teach()
-	l, m := w.urgent(1)
-	w.done(m)
+	w := taught(t, testOptions())
+	l, m := w.marked(1)
 	w.marks = nil
 	return w, l, m
 }
@@ -130,8 +128,7 @@ func TestWhatTheOwnerSetsAfterwardsIsTheOwnersWord(t *testing.T) {
 	w.wait(time.Hour)
 	w.lessons = nil
 	w.flag(l, "$Important", `\Seen`)
-	w.wait(time.Hour)
-	w.wantLessons("the mark set by hand", "important by mark")
+	w.teaches(time.Hour, "the mark set by hand", "important by mark")
 	if again := w.undo(false); slices.ContainsFunc(again, func(r ingest.MarkRequest) bool { return r.ID == m.ID }) {
 		t.Error("the owner's mark was asked back")
 	}
@@ -257,7 +254,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 		w.untaught("the move", func() {
 			w.undo(false)
 			r := w.requestFor(m.ID)
-			w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+			w.vanish(l)
 			w.cleared(r, ingest.MarkGone)
 			w.wantLedger(m.ID, store.MarkConfirmed)
 			w.marks = nil
@@ -272,7 +269,7 @@ func TestAMarkIsFollowedToWhereItsMessageIs(t *testing.T) {
 	})
 	t.Run("back after a month", func(t *testing.T) {
 		w, l, m := marked(t)
-		w.apply(&filter.Vanished{At: w.moment(), Mailbox: "INBOX", UIDValidity: 1, UIDs: []uint32{l.place.UID}})
+		w.vanish(l)
 		if got := w.undo(false); slices.ContainsFunc(got, func(r ingest.MarkRequest) bool { return r.ID == m.ID }) {
 			t.Error("asked back where it is not")
 		}
@@ -354,8 +351,7 @@ func TestAPauseLetsMarksBeTakenBackAndNothingElse(t *testing.T) {
 	w.lessons = nil
 	w.apply(&filter.Resumed{At: w.moment()})
 	w.flag(l, `\Seen`, `\Flagged`)
-	w.wait(time.Hour)
-	w.wantLessons("the star set during the pause", "important by flagged")
+	w.teaches(time.Hour, "the star set during the pause", "important by flagged")
 }
 
 func TestAMessageThatMovedIsSightedByItsKey(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
+	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
@@ -73,12 +74,10 @@ func newWorld(t testing.TB, o filter.Options) *world {
 		uids: map[string]uint32{}, validity: map[string]uint32{},
 	}
 	var err error
-	if w.f, err = filter.New(store.NewState(), w.features); err != nil {
-		t.Fatal(err)
-	}
-	if w.reader, err = featurize.New(o.Featurize); err != nil {
-		t.Fatal(err)
-	}
+	w.f, err = filter.New(store.NewState(), w.features)
+	testkit.OK(t, err)
+	w.reader, err = featurize.New(o.Featurize)
+	testkit.OK(t, err)
 	w.apply(&filter.Configured{At: w.moment(), Options: o})
 	for name, role := range map[string]ingest.Role{
 		"INBOX": ingest.RoleInbox, "Sent": ingest.RoleSent, "Junk": ingest.RoleJunk, "Trash": ingest.RoleTrash, "Keep": ingest.RoleOther,
@@ -104,23 +103,16 @@ func (w *world) apply(e filter.Event) filter.Result {
 		w.before()
 	}
 	if w.restart {
-		f, err := filter.New(w.f.State(), w.features)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		f := w.restarted()
 		w.f = f
 	}
 	r, err := w.f.Apply(e)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	if !r.Changed {
 		return r
 	}
 	entry, err := filter.Encode(e)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	w.journal = append(w.journal, entry)
 	if r.Features != nil {
 		w.features.Keep(r.Decision.Message, r.Features, true)
@@ -140,6 +132,14 @@ func (w *world) apply(e filter.Event) filter.Result {
 	return r
 }
 
+// restarted is the filter after a restart.
+func (w *world) restarted() *filter.Filter {
+	w.t.Helper()
+	f, err := filter.New(w.f.State(), w.features)
+	testkit.OK(w.t, err)
+	return f
+}
+
 // begin returns a state from which the journal can be replayed: that after the past was last
 // rewritten, or a new one.
 func (w *world) begin() *store.State {
@@ -154,9 +154,7 @@ func (w *world) begin() *store.State {
 func copyState(t testing.TB, st *store.State) *store.State {
 	t.Helper()
 	out := store.NewState()
-	if err := st.Records(1<<20, out.Apply); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, st.Records(1<<20, out.Apply))
 	return out
 }
 
@@ -164,9 +162,7 @@ func copyState(t testing.TB, st *store.State) *store.State {
 func (w *world) replayed() *filter.Filter {
 	w.t.Helper()
 	f, _, err := past.Replay(w.begin(), w.entries(), w.features)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	return f
 }
 
@@ -203,18 +199,30 @@ type letter struct {
 	raw   []byte
 }
 
-// deliver puts a message into a mailbox.
-func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
+// arrived brings a message into a mailbox as a source reports it with e, now unless e says when.
+func (w *world) arrived(mailbox string, raw []byte, e filter.Arrived, flags ...string) (letter, filter.Result) {
 	w.t.Helper()
 	w.uids[mailbox]++
 	m := w.reader.Read(raw)
 	l := letter{placeAt(mailbox, w.validity[mailbox], w.uids[mailbox]), m.Key, raw}
-	meta := filter.NewMeta(m)
-	meta.Personal = meta.Personal && w.personal
-	r := w.apply(&filter.Arrived{
-		At: w.moment(), Place: l.place, Flags: ingest.CanonicalFlags(flags), Meta: meta, Message: m,
-	})
-	return l, r
+	e.Place, e.Flags, e.Meta, e.Message = l.place, ingest.CanonicalFlags(flags), filter.NewMeta(m), m
+	e.Meta.Personal = e.Meta.Personal && w.personal
+	if e.At == 0 {
+		e.At = w.moment()
+	}
+	return l, w.apply(&e)
+}
+
+// deliver puts a message into a mailbox.
+func (w *world) deliver(mailbox string, raw []byte, flags ...string) (letter, filter.Result) {
+	w.t.Helper()
+	return w.arrived(mailbox, raw, filter.Arrived{}, flags...)
+}
+
+// vanish has a message gone from its place.
+func (w *world) vanish(l letter) filter.Result {
+	w.t.Helper()
+	return w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
 }
 
 func (w *world) flag(l letter, flags ...string) filter.Result {
@@ -231,7 +239,7 @@ func (w *world) read(l letter) filter.Result {
 // move takes a message to another mailbox, with its flags, as IMAP's MOVE does.
 func (w *world) move(l letter, to string, flags ...string) letter {
 	w.t.Helper()
-	w.apply(&filter.Vanished{At: w.moment(), Mailbox: l.place.Mailbox, UIDValidity: l.place.UIDValidity, UIDs: []uint32{l.place.UID}})
+	w.vanish(l)
 	moved, _ := w.deliver(to, l.raw, flags...)
 	return moved
 }
@@ -256,6 +264,22 @@ func (w *world) row(l letter) store.Message {
 		w.t.Fatalf("message %x is not known", l.key)
 	}
 	return m
+}
+
+// taught is a world whose filter has been taught.
+func taught(t testing.TB, o filter.Options) *world {
+	t.Helper()
+	w := newWorld(t, o)
+	w.teach()
+	return w
+}
+
+// marked is an urgent message that was marked.
+func (w *world) marked(n int) (letter, ingest.MarkRequest) {
+	w.t.Helper()
+	l, m := w.urgent(n)
+	w.done(m)
+	return l, m
 }
 
 // teach makes the word "urgent" important and "newsletter" ordinary.
@@ -288,6 +312,13 @@ func (w *world) urgent(n int) (letter, ingest.MarkRequest) {
 		w.t.Fatalf("%d marks requested, want 1 (reason %v)", len(w.marks), r.Decision.Reason)
 	}
 	return l, w.marks[0]
+}
+
+// teaches waits, and demands what was learnt since it was asked last.
+func (w *world) teaches(after time.Duration, what string, want ...string) {
+	w.t.Helper()
+	w.wait(after)
+	w.wantLessons(what, want...)
 }
 
 func (w *world) wantLessons(what string, want ...string) {

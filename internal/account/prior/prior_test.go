@@ -15,6 +15,7 @@ import (
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/words"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 )
 
@@ -28,9 +29,7 @@ const small = `# hinged prior 1
 
 func TestAPriorIsReadAndWrittenBack(t *testing.T) {
 	p, err := Parse(strings.NewReader(small), "small.prior")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	want := &Prior{Owners: 3, Notes: []string{"Made for a test."}, Weights: []Weight{
 		{"addressed:elsewhere", -1.25}, {"constant", 0.5}, {"place:reply | to alone", -0.01},
 	}}
@@ -106,9 +105,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := p.Write(&out); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, p.Write(&out))
 		again, err := Parse(&out, "x")
 		if err != nil || !slices.Equal(again.Weights, p.Weights) || again.Owners != p.Owners {
 			t.Fatalf("%+v came back as %+v, %v", p, again, err)
@@ -158,9 +155,7 @@ func TestNamed(t *testing.T) {
 		t.Errorf("default: %v, %v", p, err)
 	}
 	path := filepath.Join(t.TempDir(), "a.prior")
-	if err := os.WriteFile(path, []byte(small), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, []byte(small), 0o600))
 	if p, err := Named(path); err != nil || p.Owners != 3 {
 		t.Errorf("a file: %v, %v", p, err)
 	}

@@ -3,13 +3,18 @@
 package words
 
 import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestLookupNamesWhatAWordCouldBeBehind(t *testing.T) {
@@ -53,9 +58,7 @@ func TestEveryNameIsFoundByItself(t *testing.T) {
 	prefixed := 0
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		f := newTest(t)
 		for n := range f.Freeze(f.Read(raw), featurize.History{Received: 9, Answered: 3, ByOwner: 1}).All() {
 			if n.Group == featurize.Constant {
@@ -93,4 +96,135 @@ func TestCodesAndNumbersAreNotShown(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", name, got, want)
 		}
 	}
+}
+
+// vocabulary is every word that the name of a feature that names nobody may have.
+var vocabulary = strings.Fields(`
+	constant addressed depth history place shape
+	elsewhere cc to alone start reply patch cover series
+	sender answered thread by owner since answers the what itself another something unknown
+	new of few many under or more kind a person machine bulk list program with pdf calendar image office
+	correspondent stranger kept none all
+	received attachments links long words own lines quoted signature diffstat patch lines trailers questions references recipients`)
+
+func TestImpersonalNamesAreMadeOfFixedWordsAndBins(t *testing.T) {
+	names := Impersonal()
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Error("the names are not sorted, or one is there twice")
+	}
+	number := regexp.MustCompile(`^([0-9]+\+?|[0-9]+%)$`)
+	for _, name := range names {
+		for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == ':' || r == '|' }) {
+			if !slices.Contains(vocabulary, word) && !number.MatchString(word) {
+				t.Errorf("%q has the word %q", name, word)
+			}
+		}
+		if strings.Contains(name, "@") {
+			t.Errorf("%q looks like an address", name)
+		}
+		index, ok := ImpersonalIndex(name)
+		if back, known := ImpersonalName(index); !ok || !known || back != name {
+			t.Errorf("%q has the index %d, which is that of %q", name, index, back)
+		}
+	}
+	for _, name := range []string{"", "from:ann@example.org", "shape:", "place:ann", "addressed:to ", "history:sender answered 7"} {
+		if _, ok := ImpersonalIndex(name); ok {
+			t.Errorf("%q counts as a name that names nobody", name)
+		}
+	}
+}
+
+func TestWhatOnlyListsHaveIsNotAlikeInAnyMailbox(t *testing.T) {
+	for name, want := range map[string]bool{
+		"kind:a person | to alone": true, "kind:a machine | with pdf": true, "place:reply | cc": true, "shape:questions 1 | start": true,
+		"history:correspondent": true, "shape:own words 8+ | to | reply": true,
+		"shape:trailers 0": false, "shape:patch lines 0": false, "shape:diffstat lines 1": false, "shape:trailers 0 | to alone": false,
+		"place:patch": false, "place:patch reply | to": false, "kind:a list | patch | to": false, "shape:questions 1 | patch reply": false,
+		"shape:own words 8+ | to | cover": false, "history:sender answered new | series": false,
+		"history:thread by owner 0 | patch reply | cc": false,
+	} {
+		_, alike := ImpersonalIndex(name)
+		if back, known := ImpersonalName(featurize.IndexOf(name)); alike != want || !known || back != name {
+			t.Errorf("%q: alike %v, want %v; known as %q", name, alike, want, back)
+		}
+	}
+}
+
+// TestEveryFeatureOfTheImpersonalKindsIsKnown reads odd and hostile mail: whatever it
+// says, no feature of those kinds has a name outside the fixed set.
+func TestEveryFeatureOfTheImpersonalKindsIsKnown(t *testing.T) {
+	f, err := featurize.New(featurize.Options{
+		Owner: []string{"owner@example.org"}, Shares: featurize.DefaultOptions().Shares, Affine: 0.3,
+		MaxBytes: 16 << 20, Names: true,
+	})
+	testkit.OK(t, err)
+	var mails [][]byte
+	paths, err := filepath.Glob("../../../featurize/testdata/*.eml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no mail to read: %v", err)
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		testkit.OK(t, err)
+		mails = append(mails, raw)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 300 {
+		mails = append(mails, oddMail(rng, i))
+	}
+	met := map[string]bool{}
+	for _, raw := range mails {
+		m := f.Read(raw)
+		h := featurize.History{
+			Received: rng.Uint32N(50), Answered: rng.Uint32N(50), Written: rng.Uint32N(2), Kept: rng.Uint32N(9), Left: rng.Uint32N(9), ByOwner: rng.Uint32N(5), Since: rng.Uint32N(300),
+			ParentKnown: rng.IntN(2) == 0, ParentOwn: rng.IntN(4) == 0, ParentAnswered: rng.IntN(4) == 0, ParentSender: rng.IntN(4) == 0,
+		}
+		for x := range f.Freeze(m, h).All() {
+			if !slices.ContainsFunc([]string{"addressed:", "depth:", "history:", "kind:", "place:", "shape:"}, func(p string) bool { return strings.HasPrefix(x.Name, p) }) && x.Group != featurize.Constant {
+				if _, ok := ImpersonalName(x.Index); ok {
+					t.Errorf("%q has the index of a feature that names nobody", x.Name)
+				}
+				continue
+			}
+			met[x.Name] = true
+			if name, ok := ImpersonalName(x.Index); !ok || name != x.Name {
+				t.Errorf("%q is not in the set", x.Name)
+			}
+		}
+	}
+	if len(met) < 400 {
+		t.Errorf("only %d features of these kinds were met: the mail is too plain for this test", len(met))
+	}
+}
+
+func oddMail(rng *rand.Rand, i int) []byte {
+	var b bytes.Buffer
+	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
+	list := func(n int) string {
+		var all []string
+		for j := range n {
+			all = append(all, fmt.Sprintf("shape%d@place.example", j))
+		}
+		if rng.IntN(2) == 0 {
+			all = append(all, "owner@example.org")
+		}
+		return strings.Join(all, ", ")
+	}
+	fmt.Fprintf(&b, "From: \"history: x\" <history:%d@addressed.example>\r\nTo: %s\r\nCc: %s\r\n", i, list(rng.IntN(4)), list(rng.IntN(90)))
+	fmt.Fprintf(&b, "Subject: %s%s place:secret shape:links | to %d\r\n", pick("", "Re: ", "AW: "), pick("", "[PATCH] ", "[PATCH v3 2/7] ", "[PATCH 0/9] "), i)
+	if n := rng.IntN(120); n > 20 {
+		b.WriteString("References:")
+		for j := range n {
+			fmt.Fprintf(&b, " <r%d@x>\r\n", j)
+		}
+		b.WriteString("In-Reply-To: <r0@x>\r\n")
+	}
+	b.WriteString("Shape: depth:9\r\nX-History: place:9\r\n\r\n")
+	for range rng.IntN(40) {
+		b.WriteString(pick("history:secret words?\r\n", "> shape:quoted\r\n", "addressed:me https://place.example/x\r\n", "+++ place:patch\r\n", "Acked-by: A <shape:a@example.org>\r\n", "why? why? why?\r\n"))
+	}
+	if rng.IntN(3) == 0 {
+		b.WriteString("-- \r\nhistory:signature\r\nplace:x\r\n")
+	}
+	return b.Bytes()
 }

@@ -27,10 +27,7 @@ func TestEveningsAreTheSameOnEveryRun(t *testing.T) {
 		for _, ask := range []int{0, 1, 3} {
 			for _, heard := range []float64{0, 0.25} {
 				play := Play{Paths: []string{path}, Feedback: feedback, Options: testOptions(), Ask: ask, Heard: heard}
-				r, err := play.Run(context.Background())
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := ran(t, play)
 				play.Workers = 3
 				again, err := play.Run(context.Background())
 				if err != nil || again.Digest != r.Digest || again.AveragePrecision != r.AveragePrecision {
@@ -62,14 +59,10 @@ func TestEveningsAskOfTheirDay(t *testing.T) {
 	o := testOptions()
 	o.TimeZone = "America/New_York"
 	e, err := newEvenings(3, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	at := func(s string) store.Moment {
 		m, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return store.MomentOf(m)
 	}
 	for _, step := range []struct{ at, since, end string }{
@@ -92,10 +85,7 @@ func TestEveningsAskOfTheirDay(t *testing.T) {
 }
 
 func TestAHashDecidesWhatIsHeard(t *testing.T) {
-	f, err := featurize.New(testOptions().Featurize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := readerOf(t, testOptions().Featurize)
 	own := func(i int) *featurize.Message {
 		return f.Read([]byte("From: " + owner + "\nIn-Reply-To: <a@x>\nMessage-ID: <" + string(rune('A'+i)) + "@x>\n\nyes\n"))
 	}
@@ -136,10 +126,7 @@ func TestEveryPlayStaysBelowItsCeiling(t *testing.T) {
 			for _, weights := range []int{1 << 20, 100} {
 				o := testOptions()
 				o.Learner.Kind, o.Limits.Weights = kind, weights
-				r, err := Play{Paths: []string{path}, Feedback: feedback, Options: o}.Run(context.Background())
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := ran(t, Play{Paths: []string{path}, Feedback: feedback, Options: o})
 				c := r.Ceiling
 				if c.NoCeiling != "" || c.Ceiling == nil || c.Bound == nil || c.BoundGap == nil {
 					t.Fatalf("%s, %s: no ceiling: %+v", kind, feedback, c)
@@ -160,15 +147,9 @@ func TestEveryPlayStaysBelowItsCeiling(t *testing.T) {
 func TestAPlayNeedsNoCeiling(t *testing.T) {
 	mbox, _ := testkit.Answered(300, 22)
 	p := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", mbox)}, Options: testOptions()}
-	with, err := p.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	with := ran(t, p)
 	p.NoCeiling = true
-	without, err := p.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	without := ran(t, p)
 	if without.Ceiling.Ceiling != nil || without.NoCeiling == "" {
 		t.Errorf("got the ceiling %+v", without.Ceiling)
 	}

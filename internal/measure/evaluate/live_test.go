@@ -31,10 +31,7 @@ type script struct {
 
 func newScript(t *testing.T, seed uint64) *script {
 	t.Helper()
-	from, err := featurize.New(testOptions().Featurize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := readerOf(t, testOptions().Featurize)
 	return &script{
 		t: t, mail: testkit.NewMail(seed), rng: rand.New(rand.NewPCG(seed, 9)),
 		now: time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC), from: from,
@@ -99,16 +96,11 @@ func (s *script) begin(o filter.Options, past int) *life {
 		}
 	}
 	j, err := (&Play{Feedback: Live}).newJudge(o, known)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if j.live, err = (&Play{Past: past}).newLive(known, len(s.all)); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, err)
+	j.live, err = (&Play{Past: past}).newLive(known, len(s.all))
+	testkit.OK(s.t, err)
 	j.live.past = past // 0 here is no past, not the usual one
-	if err := j.live.open(j.filter); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.OK(s.t, j.live.open(j.filter))
 	l := &life{judge: j, t: s.t, script: s}
 	l.until(past)
 	return l
@@ -123,9 +115,7 @@ func (l *life) until(end int) filter.Tally {
 		if l.away {
 			l.live.acts = nil // who is away takes no marks off
 		}
-		if err := l.take(l.script.all[l.at]); err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.OK(l.t, l.take(l.script.all[l.at]))
 	}
 	now := l.live.marks
 	return filter.Tally{Hits: now.Hits - before.Hits, FalseAlarms: now.FalseAlarms - before.FalseAlarms, Missed: now.Missed - before.Missed}
@@ -277,10 +267,7 @@ func TestLiveWithRules(t *testing.T) {
 	o.Rules = []filter.Rule{{Match: "from:ann@example.org", Label: model.Important}}
 	for _, judge := range []int{0, 20} {
 		play := Play{Paths: []string{save(t, t.TempDir(), "mail.mbox", b.Bytes())}, Options: o, Feedback: Live, Judge: judge}
-		r, err := play.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := ran(t, play)
 		if r.Rules == nil || r.Rules.Matched+r.Rules.Unmatched != r.Examples || r.Rules.Unmatched == 0 {
 			t.Errorf("of %d examples the rules decided %+v", r.Examples, r.Rules)
 		}
@@ -305,10 +292,7 @@ func TestLivePastAndJudge(t *testing.T) {
 	run := func(judge int) *Result {
 		t.Helper()
 		play.Judge = judge
-		r, err := play.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := ran(t, play)
 		if r.Live.Past != 400 || judge > 0 && r.Examples != judge {
 			t.Fatalf("after %d messages of the past %d were judged; want 400, %d", r.Live.Past, r.Examples, judge)
 		}

@@ -36,35 +36,45 @@ func testOptions() filter.Options {
 func save(t testing.TB, dir, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	testkit.OK(t, os.WriteFile(path, content, 0o644))
 	return path
+}
+
+func readerOf(tb testing.TB, o featurize.Options) *featurize.Featurizer {
+	tb.Helper()
+	f, err := featurize.New(o)
+	testkit.OK(tb, err)
+	return f
+}
+
+func streamOf(tb testing.TB, sources []source, most int) *stream {
+	tb.Helper()
+	s, err := openStream(sources, most)
+	testkit.OK(tb, err)
+	return s
+}
+
+func ran(t *testing.T, p Play) *Result {
+	t.Helper()
+	r, err := p.Run(t.Context())
+	testkit.OK(t, err)
+	return r
 }
 
 // messages returns everything in an mbox, read.
 func messages(t *testing.T, path string, o featurize.Options) (all []*featurize.Message, dates []time.Time) {
 	t.Helper()
-	reader, err := featurize.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := readerOf(t, o)
 	r, err := archive.Open([]string{path}, archive.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer r.Close()
 	for {
 		m, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return all, dates
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		all, dates = append(all, reader.Read(m.Raw)), append(dates, m.Date())
 	}
 }
@@ -76,14 +86,10 @@ func plain(t *testing.T, path string, o filter.Options) *store.State {
 	st := store.NewState()
 	vectors := filter.Memory{}
 	f, err := filter.New(st, vectors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	apply := func(e filter.Event) filter.Result {
 		r, err := f.Apply(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if r.Decision != nil {
 			vectors.Keep(r.Decision.Message, r.Features, true)
 		}
@@ -123,10 +129,7 @@ func TestPlayIsTheFilterAndNothingElse(t *testing.T) {
 	want := plain(t, path, testOptions())
 	_, digest := store.Digest(want)
 	for _, workers := range []int{1, 4} {
-		r, err := Play{Paths: []string{path}, Options: testOptions(), Workers: workers}.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := ran(t, Play{Paths: []string{path}, Options: testOptions(), Workers: workers})
 		if r.Digest != digest {
 			t.Errorf("%d workers: got digest %s, want %s", workers, r.Digest, digest)
 		}
@@ -145,36 +148,12 @@ func TestPlayIsTheFilterAndNothingElse(t *testing.T) {
 func TestPlayLearns(t *testing.T) {
 	mbox, important := testkit.Answered(400, 3)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
-	r, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ran(t, Play{Paths: []string{path}, Options: testOptions()})
 	// Scores that knew nothing would have the share of important mail as their
 	// average precision, and 50 % of the area above the curve.
 	share := float64(important) / 400
 	if r.AveragePrecision < share+(1-share)/2 || r.OneMinusROCAPercent > 25 || r.F1 < 0.5 || r.BestF1 < r.F1-0.15 {
 		t.Errorf("got average precision %.3f (share %.3f), 1-ROCA%% %.1f, F1 %.3f, best %.3f", r.AveragePrecision, share, r.OneMinusROCAPercent, r.F1, r.BestF1)
-	}
-}
-
-func TestEveryLearnerPlays(t *testing.T) {
-	mbox, _ := testkit.Answered(80, 5)
-	path := save(t, t.TempDir(), "m.mbox", mbox)
-	digests := map[string]string{}
-	for _, kind := range model.Kinds() {
-		o := testOptions()
-		o.Learner.Kind = kind
-		r, err := Play{Paths: []string{path}, Options: o}.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Mistakes == 0 || r.Learner.Kind != string(kind) {
-			t.Errorf("%s: got %+v", kind, r)
-		}
-		if other, taken := digests[r.ModelDigest]; taken {
-			t.Errorf("%s and %s learnt the same", kind, other)
-		}
-		digests[r.ModelDigest] = string(kind)
 	}
 }
 
@@ -221,17 +200,11 @@ func TestDelayedFeedbackComesWhenTheAnswerComesOrAfterAWeek(t *testing.T) {
 				testkit.AppendMbox(&mbox, s.raw, s.at)
 			}
 			path := save(t, t.TempDir(), "m.mbox", mbox.Bytes())
-			r, err := Play{Paths: []string{path}, Options: final, Feedback: Delayed}.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := ran(t, Play{Paths: []string{path}, Options: final, Feedback: Delayed})
 			if r.Lessons != uint64(tt.lessons) || r.Examples != tt.examples || r.Lessons != tt.important+tt.ordinary {
 				t.Errorf("got %d lessons and %d examples, want %d (%d + %d) and %d", r.Lessons, r.Examples, tt.lessons, tt.important, tt.ordinary, tt.examples)
 			}
-			immediate, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			immediate := ran(t, Play{Paths: []string{path}, Options: testOptions()})
 			if immediate.Lessons != uint64(tt.examples) {
 				t.Errorf("immediate: got %d lessons, want one for each of %d examples", immediate.Lessons, tt.examples)
 			}
@@ -246,26 +219,16 @@ func judged(t *testing.T, mbox []byte, feedback Feedback, known truth) []Judged 
 	p := Play{Paths: []string{path}, Options: testOptions(), Feedback: feedback}
 	p.Feedback = feedback
 	j, err := p.newJudge(p.options(), known)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := openStream([]source{{path, 0}}, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
+	s := streamOf(t, []source{{path, 0}}, 1<<20)
 	defer s.close()
-	if err := p.play(t.Context(), s, j); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, p.play(t.Context(), s, j))
 	return j.stream.scores
 }
 
 func TestScoresKnowNothingOfLaterMessages(t *testing.T) {
 	mbox, important := testkit.Answered(200, 11)
-	stream, err := openStream([]source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := streamOf(t, []source{{save(t, t.TempDir(), "m", mbox), 0}}, 1<<20)
 	defer stream.close()
 	known, own, _, err := findAnswers(t.Context(), stream, testOptions().Featurize, 0, 2)
 	if err != nil || own != important || len(known) != important {
@@ -295,10 +258,7 @@ func TestCopiesAreOneExample(t *testing.T) {
 		testkit.AppendMbox(&mbox, simple("a@example.org", "one", ""), at)
 	}
 	testkit.AppendMbox(&mbox, simple(owner, "r", "one"), at.Add(time.Hour))
-	r, err := Play{Paths: []string{save(t, t.TempDir(), "m", mbox.Bytes())}, Options: testOptions()}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ran(t, Play{Paths: []string{save(t, t.TempDir(), "m", mbox.Bytes())}, Options: testOptions()})
 	if r.Messages != 4 || r.Examples != 1 || r.Lessons != 1 || r.Own != 1 {
 		t.Errorf("got %d messages, %d examples, %d lessons, %d own, want 4, 1, 1, 1", r.Messages, r.Examples, r.Lessons, r.Own)
 	}
@@ -309,9 +269,7 @@ func TestWhatCanNotBePlayed(t *testing.T) {
 	mbox, _ := testkit.Answered(10, 1)
 	path := save(t, dir, "m.mbox", mbox)
 	labels, err := ReadLabels(strings.NewReader("a\timportant\n"), "l")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	stranger := testOptions()
 	stranger.Featurize.Owner = []string{"stranger@example.org"}
 	ownerless := testOptions()
@@ -378,18 +336,11 @@ func TestProgressReachesTheEnd(t *testing.T) {
 func TestResultHasThePromisedKeys(t *testing.T) {
 	mbox, _ := testkit.Answered(30, 1)
 	path := save(t, t.TempDir(), "m.mbox", mbox)
-	r, err := Play{Paths: []string{path}, Options: testOptions()}.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ran(t, Play{Paths: []string{path}, Options: testOptions()})
 	var out bytes.Buffer
-	if err := r.WriteJSON(&out); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.WriteJSON(&out))
 	var object map[string]any
-	if err := json.Unmarshal(out.Bytes(), &object); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(out.Bytes(), &object))
 	keys := slices.Sorted(maps.Keys(object))
 	for _, want := range []string{"messages", "important", "mistakes", "wrong_decisions", "false_alarms", "missed", "unsure", "average_precision",
 		"one_minus_roca_percent", "f1", "best_f1", "hinge_loss", "seconds", "messages_per_second", "digest", "examples", "updates", "features",
@@ -402,9 +353,7 @@ func TestResultHasThePromisedKeys(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	var table bytes.Buffer
-	if err := r.WriteTable(&table); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.WriteTable(&table))
 	if !strings.Contains(table.String(), "average precision") || !strings.Contains(table.String(), "1-ROCA%  ") || !strings.Contains(table.String(), r.Digest) {
 		t.Errorf("got\n%s", &table)
 	}

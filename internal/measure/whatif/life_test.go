@@ -3,13 +3,20 @@
 package whatif
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/run/writer"
 	"github.com/hinged/hinged/internal/testkit"
@@ -45,21 +52,13 @@ func newLife(t testing.TB, with boltfile.Options, o filter.Options) *life {
 	t.Helper()
 	with.NoSync = true
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "s.db"), with)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.OK(t, err)
+	t.Cleanup(func() { testkit.OK(t, s.Close()) })
 	l := &life{t: t, s: s, mail: testkit.NewMail(5), rng: rand.New(rand.NewPCG(5, 5)), whims: 0.1}
-	if l.w, err = writer.Open(s, "me"); err != nil {
-		t.Fatal(err)
-	}
-	if l.reader, err = featurize.New(o.Featurize); err != nil {
-		t.Fatal(err)
-	}
+	l.w, err = writer.Open(s, "me")
+	testkit.OK(t, err)
+	l.reader, err = featurize.New(o.Featurize)
+	testkit.OK(t, err)
 	l.configure(o)
 	l.apply(&filter.Opened{Mailbox: "INBOX", UIDValidity: 1, Role: ingest.RoleInbox})
 	return l
@@ -73,9 +72,7 @@ func (l *life) configure(o filter.Options) {
 func (l *life) apply(e filter.Event) filter.Result {
 	l.t.Helper()
 	r, err := l.w.Apply(e)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, err)
 	return r
 }
 
@@ -84,9 +81,7 @@ func (l *life) commit() {
 	if !l.w.Dirty() {
 		return
 	}
-	if err := l.s.Commit("me", l.w.Filter().State(), l.w.Batch()); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, l.s.Commit("me", l.w.Filter().State(), l.w.Batch()))
 	l.w.Committed()
 }
 
@@ -135,9 +130,7 @@ func (l *life) account() Account { return Of(l.s, "me", l.w.Filter()) }
 func (l *life) run(r *Runs, with Settings) Run {
 	l.t.Helper()
 	begun, err := r.Start(l.account(), with)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.OK(l.t, err)
 	return await(l.t, r, begun.ID)
 }
 
@@ -147,9 +140,7 @@ func await(t testing.TB, r *Runs, id string) Run {
 	if err == nil {
 		err = n.wait(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return n.answer()
 }
 
@@ -161,3 +152,118 @@ func newRuns(t testing.TB) *Runs {
 
 // checkpointed is a store that lets go of its past soon.
 func checkpointed() boltfile.Options { return boltfile.Options{CheckpointEvery: 4, JournalCap: 600} }
+
+// lived is an account with 10,000 decisions about generated mail, or with the mail of the
+// mbox file in HINGED_BENCH_MBOX, whose owner is HINGED_BENCH_OWNER.
+func lived(b *testing.B) *life {
+	b.Helper()
+	path := os.Getenv("HINGED_BENCH_MBOX")
+	if path == "" {
+		l := newLife(b, boltfile.Options{}, lifeOptions())
+		l.live(10_000)
+		return l
+	}
+	o := filter.DefaultOptions()
+	o.Featurize.Owner, o.Shadow, o.MarkWithin = []string{os.Getenv("HINGED_BENCH_OWNER")}, filter.ShadowOff, 0
+	l := newLife(b, boltfile.Options{}, o)
+	l.apply(&filter.Opened{Mailbox: "Sent", UIDValidity: 1, Role: ingest.RoleSent})
+	all, err := archive.Open([]string{path}, archive.Options{Order: archive.ByDate})
+	testkit.OK(b, err)
+	defer all.Close()
+	for {
+		m, err := all.Next()
+		if errors.Is(err, io.EOF) {
+			l.commit()
+			return l
+		}
+		testkit.OK(b, err)
+		l.receive(bytes.Clone(m.Raw), m.Date(), o.Featurize.Owner[0])
+	}
+}
+
+// receive takes a message of an archive: the owner's own into Sent, others into INBOX,
+// where the owner reads them. Marks are set.
+func (l *life) receive(raw []byte, at time.Time, owner string) {
+	read := l.reader.Read(raw)
+	l.uid++
+	l.now = at
+	place := filter.Place{Mailbox: "INBOX", UIDValidity: 1, UID: l.uid}
+	if slices.Contains(read.From, owner) {
+		place.Mailbox = "Sent"
+	}
+	r := l.apply(&filter.Arrived{At: store.MomentOf(at), Place: place, Meta: filter.NewMeta(read), Message: read})
+	flags := []string{`\seen`}
+	for _, mark := range r.Marks {
+		flags = ingest.CanonicalFlags(append(flags, mark.Flag))
+		l.apply(&filter.Settled{At: store.MomentOf(at), Ledger: mark.ID, Outcome: ingest.MarkDone, Flags: flags})
+	}
+	if l.uid%50 == 0 {
+		l.commit()
+	}
+}
+
+// BenchmarkRun replays with today's settings and with others, and logs what comes of it.
+func BenchmarkRun(b *testing.B) {
+	l := lived(b)
+	for _, c := range []struct {
+		name string
+		with Settings
+	}{
+		{"a budget", Settings{Threshold: "budget", Share: new(0.05)}},
+		{"a perceptron", Settings{Learner: "perceptron"}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			r := newRuns(b)
+			var got Run
+			for b.Loop() {
+				if got = l.run(r, c.with); got.State != Done || got.Live.Differ > 0 {
+					b.Fatalf("%s %s, live %+v", got.State, got.Problem, got.Live)
+				}
+			}
+			b.ReportMetric(float64(got.Messages), "decisions")
+			b.ReportMetric(float64(got.Today.Lessons), "lessons")
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(got.Messages)*1e6, "µs/decision")
+			b.Logf("F1 %.2f and %.2f: %s", got.Today.F1, got.Other.F1, got.Recommendation)
+		})
+	}
+}
+
+// BenchmarkLiveBesideARun measures how long it takes to decide an arrival and to commit
+// it, alone and while replays of the same account go on, one after the other.
+func BenchmarkLiveBesideARun(b *testing.B) {
+	l := lived(b)
+	for _, beside := range []bool{false, true} {
+		name := "alone"
+		if beside {
+			name = "beside replays"
+		}
+		b.Run(name, func(b *testing.B) {
+			r := newRuns(b)
+			a := l.account()
+			var stop atomic.Bool
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for beside && !stop.Load() {
+					if begun, err := r.Start(a, Settings{Learner: "perceptron"}); err == nil {
+						if n, err := r.find("", begun.ID); err == nil {
+							_ = n.wait(b.Context())
+						}
+					}
+				}
+			}()
+			var took []time.Duration
+			for b.Loop() {
+				began := time.Now()
+				l.live(1)
+				took = append(took, time.Since(began))
+			}
+			stop.Store(true)
+			r.Close()
+			<-ended
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}

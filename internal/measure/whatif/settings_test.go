@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 )
 
@@ -35,9 +36,7 @@ func TestSettingsBecomeOptionsConfigurationAndCommand(t *testing.T) {
 		UnsureShare: new(0.0), Prior: "none",
 	}
 	p, err := s.plan(today, "default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	o := p.options
 	if o.Learner.Kind != model.KindPassiveAggressive || o.Learner.Aggressiveness != 0.25 || o.Threshold.Mode != filter.ModeCost ||
 		o.Threshold.Cost != 2.5 || o.Threshold.PerDay != 1000000 || o.Threshold.UnsureShare != 0 {

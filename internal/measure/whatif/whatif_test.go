@@ -209,15 +209,11 @@ func TestWhatIsSaidOnTheWayLeadsToTheEnd(t *testing.T) {
 	l.live(400)
 	r := newRuns(t)
 	begun, err := r.Start(l.account(), Settings{Learner: "perceptron"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	last := begun
 	for !last.State.Ended() {
 		now, err := r.Get("me", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if now.ID != begun.ID || now.Progress < last.Progress || now.Progress > 1 || now.Messages < last.Messages || now.Today.Wrong < last.Today.Wrong || now.Messages > now.Total {
 			t.Fatalf("after %+v came %+v", last, now)
 		}
@@ -249,18 +245,14 @@ func TestARunStopsWhenAsked(t *testing.T) {
 	}
 	<-r.turn
 	n, err := newRun(l.account(), Settings{Learner: "perceptron"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx := &countedContext{Context: t.Context(), left: 100}
 	n.end(n.replay(ctx))
 	if got := n.answer(); got.State != Stopped || got.Messages == 0 || got.Messages >= 100 || got.Progress >= 1 || got.Today.Decided != got.Messages {
 		t.Errorf("stopped on the way: %s after %d messages, progress %v, %+v", got.State, got.Messages, got.Progress, got.Today)
 	}
 	next, err := r.Start(l.account(), Settings{Learner: "margin"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	r.Close()
 	if got := await(t, r, next.ID); !got.State.Ended() {
 		t.Errorf("after Close it is %s", got.State)
@@ -329,9 +321,7 @@ func TestCommitsBesideAReplayDontReachIt(t *testing.T) {
 			l := newLife(t, checkpointed(), lifeOptions())
 			l.live(300)
 			n, err := newRun(l.account(), Settings{Learner: "perceptron"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			then := 0
 			ctx := &interrupted{t.Context(), 100, func() {
 				then = n.answer().Messages
@@ -379,17 +369,13 @@ func TestARunThatCannotReadSaysWhy(t *testing.T) {
 	if err == nil {
 		err = s.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	l := newLife(t, boltfile.Options{}, lifeOptions())
 	a := l.account()
 	a.Store = s
 	r := newRuns(t)
 	begun, err := r.Start(a, Settings{Learner: "margin"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got := await(t, r, begun.ID); got.State != Failed || !strings.Contains(got.Problem, "loading account") || got.Recommendation != "" {
 		t.Errorf("%s: %q", got.State, got.Problem)
 	}

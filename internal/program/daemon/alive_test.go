@@ -11,8 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/host/service"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
 )
 
 // aliveFor is patience for what must not answer.
@@ -23,15 +29,8 @@ func TestAStuckWriterGivesNoSignOfLife(t *testing.T) {
 	p := newPost(10, "me", "you")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()), p.account("you", "1", testOptions()))
 	ctx := t.Context()
-	if err := d.Alive(ctx); err != nil {
-		t.Fatalf("a daemon that runs: %v", err)
-	}
-	stuck, release := make(chan struct{}), make(chan struct{})
-	held := make(chan error, 1)
-	go func() {
-		held <- d.all()[1].Look(context.Background(), func(*desk.Desk) error { close(stuck); <-release; return nil })
-	}()
-	<-stuck
+	testkit.OK(t, d.Alive(ctx))
+	release := hold(t, d.all()[1])
 	// What is asked beside it may need as long as that on a busy machine.
 	for wait := aliveFor; ; wait *= 2 {
 		short, cancel := context.WithTimeout(ctx, wait)
@@ -44,10 +43,19 @@ func TestAStuckWriterGivesNoSignOfLife(t *testing.T) {
 			t.Fatalf("with a writer that is stuck: %v", err)
 		}
 	}
-	close(release)
-	if err := errors.Join(<-held, d.Alive(ctx)); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
+	release()
+	testkit.OK(t, d.Alive(ctx))
+}
+
+// hold keeps an account's writer busy until release is called.
+func hold(t *testing.T, a *account) (release func()) {
+	t.Helper()
+	begun, ended, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		held <- a.do(context.Background(), func() error { close(begun); <-ended; return nil })
+	}()
+	<-begun
+	return func() { t.Helper(); close(ended); testkit.OK(t, <-held) }
 }
 
 func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
@@ -55,25 +63,11 @@ func TestAWriterThatWaitsForTheDiskIsAlive(t *testing.T) {
 	p := newPost(10, "me")
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	a := d.all()[0]
-	stuck, release := make(chan struct{}), make(chan struct{})
-	held := make(chan error, 1)
-	go func() {
-		held <- a.Look(context.Background(), func(*desk.Desk) error {
-			a.resting.Store(true) // as commitUntil does between two attempts
-			close(stuck)
-			<-release
-			a.resting.Store(false)
-			return nil
-		})
-	}()
-	<-stuck
-	if err := d.Alive(t.Context()); err != nil {
-		t.Error(err)
-	}
-	close(release)
-	if err := <-held; err != nil {
-		t.Error(err)
-	}
+	release := hold(t, a)
+	a.resting.Store(true) // as commitUntil does between two attempts
+	testkit.OK(t, d.Alive(t.Context()))
+	a.resting.Store(false)
+	release()
 }
 
 func TestAServerThatDoesNotAnswerGivesNoSignOfLife(t *testing.T) {
@@ -81,12 +75,8 @@ func TestAServerThatDoesNotAnswerGivesNoSignOfLife(t *testing.T) {
 	dir := t.TempDir()
 	p := newPost(10, "me")
 	d := runs(t, dir, p.account("me", "1", testOptions()))
-	if err := d.Alive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, "s")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, d.Alive(t.Context()))
+	testkit.OK(t, os.Remove(filepath.Join(dir, "s")))
 	if err := d.Alive(t.Context()); err == nil || !strings.Contains(err.Error(), "the control socket does not answer") {
 		t.Errorf("without a server: %v", err)
 	}
@@ -149,12 +139,7 @@ func TestAStuckWriterMissesTheWatchdog(t *testing.T) {
 		}
 	}
 	next("running", "WATCHDOG=1")
-	stuck, release := make(chan struct{}), make(chan struct{})
-	held := make(chan error, 1)
-	go func() {
-		held <- d.all()[0].Look(context.Background(), func(*desk.Desk) error { close(stuck); <-release; return nil })
-	}()
-	<-stuck
+	release := hold(t, d.all()[0])
 	next("stuck", "STATUS=not answering: account me")
 	for range 3 { // whatever was under way has ended by now
 		select {
@@ -166,11 +151,124 @@ func TestAStuckWriterMissesTheWatchdog(t *testing.T) {
 			t.Fatal("nothing is told any more")
 		}
 	}
-	close(release)
+	release()
 	next("afterwards", "WATCHDOG=1")
 	cancel()
 	<-watched
-	if err := <-held; err != nil {
-		t.Error(err)
+}
+
+// What a request writes to belongs to its caller once do has returned: one that
+// was given up before it began never runs, and one that has begun is waited for.
+func TestARequestRunsBeforeDoReturnsOrNever(t *testing.T) {
+	t.Parallel()
+	a := &account{requests: make(chan func(), 1), gone: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ran := false
+	for range 100 { // whichever way the selects go
+		if err := a.do(ctx, func() error { ran = true; return nil }); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want the end of the context", err)
+		}
+		select {
+		case request := <-a.requests:
+			request()
+		default:
+		}
+	}
+	if ran {
+		t.Error("a request ran after its caller had gone")
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	finished := false
+	go func() { (<-a.requests)() }()
+	err := a.do(ctx, func() error {
+		cancel()
+		finished = true // the race detector sees this when do has returned before
+		return nil
+	})
+	if err != nil || !finished {
+		t.Errorf("got %v, finished %v; want a request that has begun to be waited for", err, finished)
+	}
+
+	a.requests <- func() {} // so that the next one waits to be taken
+	close(a.gone)
+	if err := a.do(t.Context(), func() error { return nil }); err == nil {
+		t.Error("a stopped account took a request")
+	}
+}
+
+func TestMailGoesBeforeThoseWhoAsk(t *testing.T) {
+	t.Parallel()
+	d, s, _ := began(t, t.TempDir())
+	a := (*d.accounts.Load())[0]
+	for n := 1; n <= 20; n++ { // whichever way a select would go
+		release := hold(t, a)
+		s.events <- arrival(uint32(n), mail(n, "a@example.com", "words"))
+		for len(a.stage.Order()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		var messages uint64
+		asked := make(chan error, 1)
+		go func() {
+			asked <- a.do(t.Context(), func() error { messages = desk.Summarise("me", a.filter).Messages; return nil })
+		}()
+		for len(a.requests) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		release()
+		testkit.OK(t, <-asked)
+		if messages != uint64(n) {
+			t.Fatalf("who asked was told of %d messages, and %d had come", messages, n)
+		}
+	}
+}
+
+// answerer is a *control.At or a host.
+type answerer interface{ Close() error }
+
+func do[Q, A any](ctx context.Context, at answerer, v desk.Verb[Q, A], account string, q Q) (A, error) {
+	if at, ok := at.(*control.At); ok {
+		return control.Ask(ctx, at, v, account, q)
+	}
+	return v.Do(ctx, at.(desk.Host), account, q)
+}
+
+// digestsOf returns the digests of all accounts.
+func digestsOf(ctx context.Context, b answerer) ([]desk.Digest, error) {
+	v, err := do(ctx, b, desk.Verify, "", desk.VerifyRequest{})
+	return v.Digests(), err
+}
+
+// TestHowOldAMessageIs: the older of what the server and what the message says; of the
+// latter the last delivery, and what its sender wrote where it tells of none.
+func TestHowOldAMessageIs(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	day := func(n int) time.Time { return now.AddDate(0, 0, -n) }
+	for _, c := range []struct {
+		name                     string
+		internal, received, date time.Time
+		want                     time.Time
+	}{
+		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, now},
+		{"moved: INTERNALDATE stays", day(100), time.Time{}, time.Time{}, day(100)},
+		{"copied by a tool that gives no date", day(0), day(100), day(101), day(100)},
+		{"the same, and no delivery is told of", time.Time{}, time.Time{}, day(100), day(100)},
+		{"a sender with a wrong clock", day(0), day(0), day(9000), day(0)},
+		{"dates in the future", day(-1), day(-2), day(-3), now},
+		{"before 1970", day(0), time.Time{}, time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC), time.UnixMilli(1)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := convert(prepared{
+				event:   ingest.Arrival{Internal: c.internal, ModSeq: 7},
+				message: &featurize.Message{Received: c.received, Date: c.date},
+			}, store.MomentOf(now))
+			testkit.OK(t, err)
+			a := e.(*filter.Arrived)
+			if a.Dated != store.MomentOf(c.want) || a.Seen != store.MomentOf(now) || a.ModSeq != 7 {
+				t.Errorf("dated %v, seen %v, MODSEQ %d; want %v, %v, 7", a.Dated.Time(), a.Seen.Time(), a.ModSeq, c.want, now)
+			}
+		})
 	}
 }

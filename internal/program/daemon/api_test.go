@@ -10,21 +10,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/hinged/hinged/docs"
-	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/account/filter"
+	"github.com/hinged/hinged/internal/account/prior"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
 )
 
 // apiWorld is the HTTP API of a daemon with the accounts ann and bob, of which ann has
@@ -37,42 +43,18 @@ type apiWorld struct {
 
 func startAPI(t *testing.T) *apiWorld {
 	t.Helper()
-	dir := t.TempDir()
 	ann, bob := newScript(), newScript()
-	from := func(s *script) func([]ingest.Known) (ingest.Source, error) {
-		return func([]ingest.Known) (ingest.Source, error) { return s, nil }
-	}
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Store: boltfile.Options{NoSync: true}, Version: "test",
-		Accounts: []AccountOptions{
-			{Name: "ann", Filter: testOptions(), NewSource: from(ann)},
-			{Name: "bob", Filter: testOptions(), NewSource: from(bob)},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, d.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	o := options(t.TempDir(), from("ann", testOptions(), ann), from("bob", testOptions(), bob))
+	o.Socket = ""
+	d, _ := launch(t, o, nil)
 	teach(ann)
 	ann.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	ann.events <- arrival(4, mail(4, "news@example.net", "newsletter again"))
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s, err := desk.GetAccount.Do(ctx, d, "ann", desk.None{})
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("waiting for four messages: %+v, %v", s, err)
-		}
-		if s.Messages == 4 {
-			break
-		}
-	}
+	await(t, "four messages", func() (any, bool) {
+		s, err := desk.GetAccount.Do(t.Context(), d, "ann", desk.None{})
+		testkit.OK(t, err)
+		return s, s.Messages == 4
+	})
 
 	server := httptest.NewServer(control.NewAPI(control.APIOptions{
 		Host: d,
@@ -86,15 +68,11 @@ func startAPI(t *testing.T) *apiWorld {
 	}))
 	t.Cleanup(server.Close)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(docs.OpenAPI()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	w := &apiWorld{t: t, url: server.URL, check: jsonschema.NewCompiler()}
 	w.check.DefaultDraft(jsonschema.Draft2020)
 	w.check.AssertFormat()
-	if err := w.check.AddResource("file:///openapi.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, w.check.AddResource("file:///openapi.json", doc))
 	return w
 }
 
@@ -111,22 +89,16 @@ type call struct {
 func (w *apiWorld) do(c call) map[string]any {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), c.method, w.url+"/api/v1/"+c.path, strings.NewReader(c.body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	req.Header.Set("Who", c.who)
 	if c.media != "" {
 		req.Header.Set("Content-Type", c.media)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	at := fmt.Sprintf("%s %s as %s", c.method, c.path, c.who)
 	if resp.StatusCode != c.status {
 		w.t.Fatalf("%s: %s, want %d: %s", at, resp.Status, c.status, text)
@@ -147,9 +119,7 @@ func (w *apiWorld) do(c call) map[string]any {
 		w.t.Errorf("%s: %s %s, want a problem of kind %q that says %q", at, resp.Header.Get("Content-Type"), text, c.kind, c.says)
 	}
 	compiled, err := w.check.Compile("file:///openapi.json" + schema)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	if err := compiled.Validate(value); err != nil {
 		w.t.Errorf("%s: %v in %s", at, err, text)
 	}
@@ -277,9 +247,7 @@ func TestTheAPITellsErrorsInFullOnlyThoseWhoRunTheDaemon(t *testing.T) {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/v1/account", nil))
 		var p control.Problem
-		if err := json.Unmarshal(answer.Body.Bytes(), &p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(answer.Body.Bytes(), &p))
 		return p, answer.Code
 	}
 	unknown := errors.New("reading /var/lib/hinged/secret: refused")
@@ -326,18 +294,83 @@ func TestABodyOfUnknownSizeIsReadUpToTheLimit(t *testing.T) {
 	for size, want := range map[int]int{64 << 10: 200, 64<<10 + 1: 413} {
 		body := io.MultiReader(strings.NewReader(strings.Repeat(" ", size-len(dryRun))), strings.NewReader(dryRun)) // no length is known
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/v1/undo", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		req.Header.Set("Who", "ann")
 		req.Header.Set("Content-Type", asJSON)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%d bytes: %s, want %d", size, resp.Status, want)
 		}
+	}
+}
+
+// A filter that is a line of curl gets the message with the fields.
+func TestTheFilterRouteAnswersWithTheMessage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, stop := start(t, dir, newScript())
+	socket := filepath.Join(dir, "s")
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	web := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	ask := func(account, raw string) (status int, answer string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://hinged/api/v1/filter?account="+account, strings.NewReader(raw))
+		testkit.OK(t, err)
+		got, err := web.Do(r)
+		testkit.OK(t, err)
+		defer got.Body.Close()
+		body, err := io.ReadAll(got.Body)
+		testkit.OK(t, err)
+		return got.StatusCode, string(body)
+	}
+	c := must(t, dialled(t, dir), desk.Classify, desk.ClassifyRequest{Mail: []byte("Subject: a\n\nb")})
+	want := string(c.Fields()) + "Subject: a\n\nb"
+	if !strings.Contains(want, "X-Hinged-Reason: "+store.ReasonTooFewLabels.String()) {
+		t.Errorf("the fields are %q", c.Fields())
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if status, got := ask("", "X-Hinged-Status: important\nSubject: a\n\nb"); status != http.StatusOK || got != want {
+				t.Errorf("got %d, %q, want %q", status, got, want)
+			}
+		})
+	}
+	wg.Wait()
+	if status, got := ask("nobody", "Subject: a\n\nb"); status != http.StatusInternalServerError || !strings.Contains(got, "no such account") {
+		t.Errorf("for nobody: got %d, %q", status, got)
+	}
+
+	// Who sends half a message does not keep the daemon from stopping.
+	half, err := dial(t.Context(), "", "")
+	testkit.OK(t, err)
+	defer half.Close()
+	if _, err := io.WriteString(half, "POST /api/v1/filter HTTP/1.1\r\nHost: hinged\r\nContent-Length: 5\r\n\r\nabc"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+}
+
+// The API's page has a message, and what a new account answers about it.
+func TestTheAPIPagePrintsTheAnswerOfANewAccount(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/api.md")
+	testkit.OK(t, err)
+	example := regexp.MustCompile("(?s)<<'END'\n(.*?)END\n.*?```json\n(.*?)```").FindSubmatch(page)
+	if example == nil {
+		t.Fatal("the page has no message and no answer")
+	}
+	o := filter.DefaultOptions()
+	o.Featurize.Owner = []string{"me@example.org"}
+	d, stop := primed(t, t.TempDir(), o, prior.Default().Pack())
+	defer stop()
+	got := must(t, d, desk.Classify, desk.ClassifyRequest{Mail: example[1]})
+	want := desk.Classification{Defects: got.Defects, Parts: got.Parts}
+	if err := json.Unmarshal(example[2], &want); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("a new account answers %+v, the page says %+v (%v)", got, want, err)
 	}
 }

@@ -3,19 +3,21 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/measure/ceiling"
 	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -23,25 +25,9 @@ import (
 func open(t *testing.T, dir string, o filter.Options, so boltfile.Options) (d *Daemon, stop func()) {
 	t.Helper()
 	so.NoSync = true
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test", Store: so,
-		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) { return newScript(), nil }}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	return d, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}
+	with := options(dir, from("me", o, newScript()))
+	with.Store = so
+	return launch(t, with, nil)
 }
 
 // lessons teaches n messages, from number first on: every third is important, and
@@ -65,10 +51,7 @@ func lessons(t *testing.T, b answerer, first, n int) {
 
 func ask(t *testing.T, b answerer) ceiling.Bound {
 	t.Helper()
-	got, err := do(context.Background(), b, desk.GetBound, "", desk.None{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(t, b, desk.GetBound, desk.None{})
 	if got.NoCeiling == "" && *got.Ceiling.Ceiling < got.Mistakes {
 		t.Fatalf("%d mistakes, the ceiling is %d", got.Mistakes, *got.Ceiling.Ceiling)
 	}
@@ -80,10 +63,7 @@ func ask(t *testing.T, b answerer) ceiling.Bound {
 // the way.
 func agrees(t *testing.T, b answerer, bound ceiling.Bound) {
 	t.Helper()
-	trend, err := do(context.Background(), b, desk.GetTrend, "", desk.TrendRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trend := must(t, b, desk.GetTrend, desk.TrendRequest{})
 	if trend.Lessons != bound.Lessons || trend.FirstLesson != bound.FirstLesson || trend.NoCeiling != bound.NoCeiling {
 		t.Fatalf("the trend has lesson %d and %d more, no ceiling %q; bound: %+v", trend.FirstLesson, trend.Lessons, trend.NoCeiling, bound)
 	}
@@ -129,7 +109,7 @@ func same(a, b ceiling.Bound) bool {
 // store, the answers agree with each other and with status.
 func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	t.Parallel()
-	dir, ctx := t.TempDir(), context.Background()
+	dir := t.TempDir()
 	o := testOptions()
 	o.Dual.Bold = 1 // no ceiling says much of a few lessons that weigh a hundred times more
 	d, stop := open(t, dir, o, boltfile.Options{})
@@ -140,10 +120,7 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	for round := range 3 {
 		lessons(t, d, 20*round, 20)
 		live = ask(t, d)
-		status, err := do(ctx, d, desk.GetStatus, "", desk.None{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		status := must(t, d, desk.GetStatus, desk.None{})
 		if a := status.Accounts[0]; live.Lessons != 20*(round+1) || live.FirstLesson != 1 || live.Mistakes != a.Mistakes || live.HingeLoss != a.HingeLoss || live.NoCeiling != "" {
 			t.Fatalf("%+v; status has %d mistakes, hinge loss %v", live, a.Mistakes, a.HingeLoss)
 		}
@@ -151,28 +128,14 @@ func TestTheCeilingIsAskedForAsLessonsComeIn(t *testing.T) {
 	if n := *live.Ceiling.Ceiling; live.Mistakes == 0 || n >= 60 {
 		t.Errorf("%d mistakes, the ceiling is %d of 60 lessons: it says nothing", live.Mistakes, n)
 	}
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b := ask(t, c); !same(b, live) {
-		t.Errorf("the socket says %+v, the daemon %+v", b, live)
-	}
-	if _, err := do(ctx, c, desk.GetBound, "nobody", desk.None{}); err == nil || !strings.Contains(err.Error(), "no such account") {
-		t.Errorf("an account that is not there: %v", err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
-	if b := ask(t, off); !same(b, live) {
-		t.Errorf("the store says %+v, the daemon %+v", b, live)
-	}
+	faces(t, dir, d, stop, func(name string, b answerer) {
+		if b := ask(t, b); !same(b, live) {
+			t.Errorf("the %s says %+v, the daemon %+v", name, b, live)
+		}
+		if _, err := do(t.Context(), b, desk.GetBound, "nobody", desk.None{}); err == nil || !strings.Contains(err.Error(), "no such account") {
+			t.Errorf("an account that is not there: %v", err)
+		}
+	})
 }
 
 // TestTheCeilingHoldsFromACheckpointAndWithWeightsGivenUp: the log is trimmed and
@@ -234,9 +197,7 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 				if i%3 == 0 != (i%5 == 4) {
 					label = "ordinary"
 				}
-				if _, err := do(t.Context(), d, desk.Label, "", desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprintf("<m%d@x>", 5000+i)}}}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, d, desk.Label, desk.LabelRequest{Label: label, Messages: []desk.Message{{Name: fmt.Sprintf("<m%d@x>", 5000+i)}}})
 				backs++
 			}
 			live, anew := ask(t, d), fresh()
@@ -260,36 +221,191 @@ func TestTheCeilingOfTheDualLearner(t *testing.T) {
 	}
 }
 
-func TestNoCeilingAcrossAChangeOfTheWindow(t *testing.T) {
+func TestNoCeilingAcrossAChangeOfTheSettings(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	o := testOptions()
-	d, stop := open(t, dir, o, boltfile.Options{})
-	lessons(t, d, 0, 12)
-	stop()
-	o.Dual.Window = 5
-	d, stop = open(t, dir, o, boltfile.Options{})
-	defer stop()
-	lessons(t, d, 12, 3)
-	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 15 {
-		t.Errorf("got %+v", b)
+	for name, c := range map[string]struct {
+		change func(*filter.Options)
+		more   int // lessons after it
+	}{
+		"of the window":  {func(o *filter.Options) { o.Dual.Window = 5 }, 3},
+		"of the learner": {func(o *filter.Options) { o.Learner.Aggressiveness = 0.1 }, 0},
+	} {
+		dir, o := t.TempDir(), testOptions()
+		d, stop := open(t, dir, o, boltfile.Options{})
+		lessons(t, d, 0, 12)
+		if b := ask(t, d); b.NoCeiling != "" {
+			t.Fatal(b.NoCeiling)
+		}
+		stop()
+		c.change(&o)
+		d, stop = open(t, dir, o, boltfile.Options{})
+		lessons(t, d, 12, c.more)
+		if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 12+c.more {
+			t.Errorf("%s: got %+v", name, b)
+		}
+		stop()
 	}
 }
 
-func TestNoCeilingAfterAChangeOfTheLearner(t *testing.T) {
+// TestAScoreComesFromLessons: for every learner the lessons' pulls, and what is older, are
+// the score; where every lesson is kept, nothing is older.
+func TestAScoreComesFromLessons(t *testing.T) {
+	testkit.Computes(t)
 	t.Parallel()
-	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		set   func(*filter.Options)
+		store boltfile.Options
+		older bool // something is
+	}{
+		"dual":                            {set: func(o *filter.Options) { o.Dual.Window, o.Dual.Steps = 1000, 3 }},
+		"dual with a short window":        {set: func(o *filter.Options) { o.Dual.Window, o.Dual.Steps = 12, 3 }, older: true},
+		"dual without a window":           {set: func(o *filter.Options) { o.Dual.Window = 0 }},
+		"perceptron":                      {set: func(o *filter.Options) { o.Learner.Kind = model.KindPerceptron }},
+		"margin":                          {set: func(o *filter.Options) { o.Learner.Kind, o.Learner.Margin = model.KindMargin, 0.5 }},
+		"passive-aggressive":              {set: func(o *filter.Options) { o.Learner.Kind = model.KindPassiveAggressive }},
+		"perceptron, with a log that ran": {set: func(o *filter.Options) { o.Learner.Kind, o.Limits.Journal = model.KindPerceptron, 20 }, store: boltfile.Options{JournalCap: 20, CheckpointEvery: 5}, older: true},
+		"weights given up": {set: func(o *filter.Options) {
+			o.Learner.Kind, o.Limits.Weights = model.KindPassiveAggressive, 100
+		}, older: true},
+		"polynomial": {set: func(o *filter.Options) {
+			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Degree: 2, Budget: 1000}
+		}},
+		"gaussian": {set: func(o *filter.Options) {
+			o.Learner.Kind, o.Kernel = model.KindPassiveAggressive, filter.Kernel{Degree: 3, Budget: 1000}
+		}},
+		"gaussian with few examples": {set: func(o *filter.Options) {
+			o.Learner.Kind, o.Kernel = model.KindPerceptron, filter.Kernel{Degree: 3, Budget: 10}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions()
+			tt.set(&o)
+			dir := t.TempDir()
+			d, stop := open(t, dir, o, tt.store)
+			lessons(t, d, 0, 45)
+			faces(t, dir, d, stop, func(face string, b answerer) {
+				older, others := 0.0, 0
+				for i := range 45 {
+					ex := must(t, b, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: fmt.Sprintf("m%d@x", 5000+i)}})
+					pullsAddUp(t, face, ex)
+					older, others = max(older, math.Abs(ex.OlderPull)), max(others, ex.OtherLessons)
+				}
+				if tt.older != (older > 1e-9) {
+					t.Errorf("%s: up to %v comes from what is older", face, older)
+				}
+				if others == 0 {
+					t.Errorf("%s: no message had more lessons than are shown", face)
+				}
+				raw := mail(7000, "boss@example.com", "urgent file 3")
+				never := must(t, b, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: "new", Content: &raw}})
+				pullsAddUp(t, face, never)
+				for _, l := range never.Lessons {
+					if l.Itself {
+						t.Errorf("%s: a new message has the lesson %+v", face, l)
+					}
+				}
+			})
+		})
+	}
+}
+
+func pullsAddUp(t *testing.T, face string, ex desk.Explanation) {
+	t.Helper()
+	sum := ex.OtherPull + ex.OlderPull
+	itself := 0
+	for i, l := range ex.Lessons {
+		sum += l.Pull
+		if i > 0 && math.Abs(l.Pull) > math.Abs(ex.Lessons[i-1].Pull) {
+			t.Errorf("%s: %v comes after %v", face, l.Pull, ex.Lessons[i-1].Pull)
+		}
+		if l.Message == "" || l.From == "" || len(l.Subject) == 0 || l.At == nil || l.Source != "explicit" || l.Pull > 0 != (l.Label == "important") {
+			t.Errorf("%s: %+v", face, l)
+		}
+		if l.Itself {
+			itself++
+		}
+		if l.Itself != (l.Message == ex.Message) {
+			t.Errorf("%s: message %s has the lesson %+v", face, ex.Message, l)
+		}
+	}
+	if !near(sum, ex.Score) || len(ex.Lessons) > 8 || len(ex.Lessons) == 0 || itself > 1 {
+		t.Errorf("%s: the pulls add up to %v, the score is %v: %+v", face, sum, ex.Score, ex.LessonPulls)
+	}
+}
+
+func TestALessonThatWasForgottenPullsNoMore(t *testing.T) {
+	t.Parallel()
+	d, stop := open(t, t.TempDir(), testOptions(), boltfile.Options{})
+	defer stop()
+	lessons(t, d, 0, 30)
+	about := func() desk.Explanation {
+		ex := must(t, d, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: "m5003@x"}})
+		pullsAddUp(t, "daemon", ex)
+		return ex
+	}
+	other := func(l desk.LessonPull) bool { return !l.Itself }
+	before := about().Lessons
+	gone := before[slices.IndexFunc(before, other)].Message
+	must(t, d, desk.Forget, desk.ForgetRequest{Message: gone})
+	if after := about().Lessons; slices.ContainsFunc(after, func(l desk.LessonPull) bool { return l.Message == gone }) {
+		t.Errorf("%s is forgotten and still pulls: %+v", gone, after)
+	}
+}
+
+var strong = store.PackVector(model.Vector{
+	{Index: model.Affine, Value: -0.25},
+	{Index: featurize.IndexOf("addressed:to alone"), Value: 0.75},
+})
+
+// primed runs a daemon whose one account begins with a prior, until stop.
+func primed(t *testing.T, dir string, o filter.Options, prior store.PackedVector) (d *Daemon, stop func()) {
+	t.Helper()
+	a := from("me", o, newScript())
+	a.Prior = prior
+	return launch(t, options(dir, a), nil)
+}
+
+// TestAPriorLivesThroughRestartsUndoAndReplay: it is there after a restart, replaced
+// while nothing was learnt and kept afterwards; a replay of the journal, the ceiling and
+// what is taken back all begin with it.
+func TestAPriorLivesThroughRestartsUndoAndReplay(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), context.Background()
 	o := testOptions()
-	d, stop := open(t, dir, o, boltfile.Options{})
+	o.Learner.Kind = model.KindPassiveAggressive
+	weak := store.PackVector(model.Vector{{Index: model.Affine, Value: 0.5}})
+	_, stop := primed(t, dir, o, weak)
+	stop()
+	d, stop := primed(t, dir, o, strong)
 	lessons(t, d, 0, 12)
-	if b := ask(t, d); b.NoCeiling != "" {
-		t.Fatal(b.NoCeiling)
+	if b := ask(t, d); b.NoCeiling != "" || b.Lessons != 12 {
+		t.Errorf("no ceiling with a prior: %+v", b)
 	}
 	stop()
-	o.Learner.Aggressiveness = 0.1
-	d, stop = open(t, dir, o, boltfile.Options{})
-	defer stop()
-	if b := ask(t, d); b.NoCeiling != "the learner's settings were changed within these lessons" || b.Ceiling.Ceiling != nil || b.Lessons != 12 {
-		t.Errorf("got %+v", b)
+	d, stop = primed(t, dir, o, nil)
+	check := func(b answerer) {
+		t.Helper()
+		sound(t, b)
+		got, err := do(ctx, b, desk.GetWords, "", desk.WordsRequest{Words: []string{"place:cover", "addressed:to alone"}, Most: 1})
+		if err != nil || len(got.Words[1].Features) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
 	}
+	check(d)
+	if out, err := do(ctx, d, desk.Unlearn, "", desk.UnlearnRequest{}); err != nil || out.Lessons != 12 || out.Left != 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	stop()
+
+	off := stored(t, dir)
+	check(off)
+	lessons(t, off, 100, 2) // writes with the options of the store, and its prior
+	a, err := off.load("me")
+	if err != nil || !bytes.Equal(a.filter.Prior(), strong) {
+		t.Fatalf("the prior is %x (%v), want %x", a.filter.Prior(), err, strong)
+	}
+	if b := ask(t, off); b.NoCeiling != "" {
+		t.Errorf("no ceiling: %s", b.NoCeiling)
+	}
+	check(off)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -101,65 +102,118 @@ func testOptions() filter.Options {
 	return o
 }
 
-// start runs a daemon over one scripted account until the test ends or stop is
-// called.
-func start(t *testing.T, dir string, s *script) (d *Daemon, stop func()) {
-	t.Helper()
-	return startSource(t, dir, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, &s.fail)
-}
-
-// startSource runs a daemon over one account until the test ends or stop is called.
-// It must end well, unless mayFail points at an error by then.
-func startSource(t *testing.T, dir string, source func([]ingest.Known) (ingest.Source, error), mayFail *error) (d *Daemon, stop func()) {
-	t.Helper()
-	return startWith(t, dir, testOptions(), source, mayFail)
-}
-
-// startWith is startSource with options of its own.
-func startWith(t *testing.T, dir string, o filter.Options, source func([]ingest.Known) (ingest.Source, error), mayFail *error) (d *Daemon, stop func()) {
-	t.Helper()
-	d, err := New(Options{
+// options are those of a daemon with its store and its socket in dir.
+func options(dir string, accounts ...AccountOptions) Options {
+	return Options{
 		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test",
-		Store:    boltfile.Options{NoSync: true},
-		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: source}},
-	})
-	if err != nil {
-		t.Fatal(err)
+		Store: boltfile.Options{NoSync: true}, Accounts: accounts,
 	}
+}
+
+// from are the options of an account with a source, which is told what is known if it wants to be.
+func from(name string, o filter.Options, s ingest.Source) AccountOptions {
+	return AccountOptions{Name: name, Filter: o, NewSource: func(known []ingest.Known) (ingest.Source, error) {
+		switch s := s.(type) {
+		case *script:
+			s.known = known
+		case *server:
+			s.known = known
+		}
+		return s, nil
+	}}
+}
+
+// launch runs a daemon until the test ends or stop is called. It must end well, unless mayFail
+// points at an error by then.
+func launch(tb testing.TB, o Options, mayFail *error) (d *Daemon, stop func()) {
+	tb.Helper()
+	d, err := New(o)
+	testkit.OK(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil && (mayFail == nil || *mayFail == nil) {
-			t.Errorf("Run: %v", err)
+			tb.Errorf("Run: %v", err)
 		}
 		if err := d.Close(); err != nil {
-			t.Errorf("Close: %v", err)
+			tb.Errorf("Close: %v", err)
 		}
 	})
-	t.Cleanup(stop)
+	tb.Cleanup(stop)
 	return d, stop
+}
+
+// start launches a daemon over one scripted account.
+func start(t *testing.T, dir string, s *script) (d *Daemon, stop func()) {
+	t.Helper()
+	return launch(t, options(dir, from("me", testOptions(), s)), &s.fail)
+}
+
+// began launches a daemon over one account, whose script is yet to be written.
+func began(t *testing.T, dir string) (d *Daemon, s *script, stop func()) {
+	t.Helper()
+	s = newScript()
+	d, stop = start(t, dir, s)
+	return d, s, stop
+}
+
+// stored opens the store that a daemon has left, until the test ends.
+func stored(t *testing.T, dir string) *StoreHost {
+	t.Helper()
+	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{NoSync: true})
+	testkit.OK(t, err)
+	t.Cleanup(func() { testkit.OK(t, h.Close()) })
+	return h
+}
+
+// dialled is a client of the daemon in dir, until the test ends.
+func dialled(t *testing.T, dir string) *control.At {
+	t.Helper()
+	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
+	testkit.OK(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// await looks until it sees what is wanted.
+func await(tb testing.TB, what string, look func() (saw any, ok bool)) {
+	tb.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		saw, ok := look()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("never saw %s, but %+v", what, saw)
+		}
+	}
 }
 
 // patience is how long a test waits for what must come, on the slowest machine.
 const patience = 2 * time.Minute
 
-// until waits for status to satisfy ok.
-func until(t *testing.T, d answerer, what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
+// until waits for the status of the only account to satisfy ok.
+func until(t *testing.T, d answerer, what string, ok func(desk.AccountStatus) bool) (got desk.AccountStatus) {
 	t.Helper()
-	var s desk.Status
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		var err error
-		if s, err = do(context.Background(), d, desk.GetStatus, "", desk.None{}); err != nil {
-			t.Fatal(err)
+	await(t, what, func() (any, bool) {
+		s := must(t, d, desk.GetStatus, desk.None{})
+		if len(s.Accounts) != 1 {
+			return s, false
 		}
-		if len(s.Accounts) == 1 && ok(s.Accounts[0]) {
-			return s.Accounts[0]
-		}
+		got = s.Accounts[0]
+		return got, ok(got)
+	})
+	return got
+}
+
+// sound demands that the state is what the journal gives.
+func sound(t *testing.T, b answerer) {
+	t.Helper()
+	if v := must(t, b, desk.Verify, desk.VerifyRequest{}); !v.OK {
+		t.Errorf("verify: %+v", v)
 	}
-	t.Fatalf("never saw %s; the last status is %+v", what, s.Accounts)
-	return desk.AccountStatus{}
 }
 
 func teach(s *script) {
@@ -189,9 +243,7 @@ func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {
 	s.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	select {
 	case err := <-committed:
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	case <-time.After(patience):
 		t.Fatal("no mark was requested")
 	}
@@ -200,30 +252,20 @@ func TestAMarkIsRequestedOnlyAfterItsIntentIsCommitted(t *testing.T) {
 func TestSIGTERMDrainsWhatTheSourceHasReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	s.events <- opened
 	for i := range 500 {
 		s.events <- arrival(uint32(i+1), mail(i, "a@example.com", fmt.Sprint("words ", i)))
 	}
 	until(t, d, "the first messages", func(a desk.AccountStatus) bool { return a.Messages > 0 })
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
-	v, err := do(context.Background(), off, desk.Verify, "", desk.VerifyRequest{})
-	if err != nil || !v.OK {
-		t.Fatalf("after the drain: %+v, %v", v, err)
-	}
+	sound(t, stored(t, dir))
 }
 
 func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	s.events <- arrival(3, mail(3, "boss@example.com", "urgent thing"))
 	s.events <- ingest.Cursor{Mailbox: "INBOX", UIDValidity: 1, UIDNext: 4, HighestModSeq: 9, BacklogBefore: 1}
@@ -231,13 +273,10 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 		return a.MarksIntended == 1 && len(a.Mailboxes) == 1 && a.Mailboxes[0].UIDNext == 4
 	})
 	before, err := digestsOf(context.Background(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	stop()
 
-	s2 := newScript()
-	d2, _ := start(t, dir, s2)
+	d2, s2, _ := began(t, dir)
 	until(t, d2, "the status", func(a desk.AccountStatus) bool { return len(s2.requests()) == 1 })
 	if got, want := s2.requests()[0].ID, s.requests()[0].ID; got != want {
 		t.Fatalf("mark %d was requested after the restart, want %d", got, want)
@@ -247,9 +286,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 		t.Fatalf("the source resumes from %+v", k)
 	}
 	after, err := digestsOf(context.Background(), d2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Fatalf("digests changed over a restart: %v, then %v", before, after)
 	}
@@ -260,8 +297,7 @@ func TestARestartResumesFromTheStoreAndAsksForOpenMarksAgain(t *testing.T) {
 func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	s.events <- opened
 	until(t, d, "the mailbox", func(a desk.AccountStatus) bool { return len(a.Mailboxes) == 1 })
 	stop()
@@ -275,20 +311,14 @@ func TestAMailboxKilledBeforeItsFirstPositionIsStillBacklog(t *testing.T) {
 func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	for i := range 40 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent thing ", i)))
 	}
 	until(t, d, "all messages", func(a desk.AccountStatus) bool { return a.Messages == 42 })
 	ctx := context.Background()
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	ask := func(b answerer) string {
-		t.Helper()
 		var out []string
 		digests, err := digestsOf(ctx, b)
 		out = append(out, fmt.Sprint(digests, err))
@@ -306,19 +336,7 @@ func TestTheSocketAnswersLikeTheStore(t *testing.T) {
 		out = append(out, fmt.Sprint(v.OK, v.Problems, err))
 		return strings.Join(out, "\n")
 	}
-	live := ask(c)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
-	if still := ask(off); still != live {
-		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
-	}
+	live := sameOnAllFaces(t, dir, d, stop, ask)
 	if !strings.Contains(live, "true [] <nil>") || strings.Count(live, "true no such") != 2 {
 		t.Fatalf("not the answers that were meant:\n%s", live)
 	}
@@ -339,17 +357,15 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 
 func TestAnAccountThatCannotGoOnStopsAloneAndSaysWhy(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	s := newScript()
 	s.fail = errors.New("the account is closed for good")
-	d, _ := start(t, dir, s)
+	d, _ := start(t, t.TempDir(), s)
 	until(t, d, "the problem", func(a desk.AccountStatus) bool { return strings.Contains(a.Problem, "closed for good") })
 }
 
 func TestAnArrivalFromTheFutureDoesNotRunTheClockAhead(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	s.events <- opened
 	a := arrival(1, mail(1, "a@example.com", "words"))
 	a.Internal = time.Now().AddDate(50, 0, 0)
@@ -391,27 +407,10 @@ func TestTheClockGoesOnWhenTheWallClockIsSetBack(t *testing.T) {
 // that sets the same mark; each once.
 func TestTheOwnerIsWarned(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	var mu sync.Mutex
-	var log strings.Builder
-	d, err := New(Options{
-		StorePath: filepath.Join(t.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true},
-		Logger: slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			return log.Write(b)
-		}), nil)),
-		Accounts: []AccountOptions{{
-			Name: "me", Filter: testOptions(),
-			NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil },
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
+	s, log := newScript(), new(testkit.Transcript)
+	o := options(t.TempDir(), from("me", testOptions(), s))
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	d, stop := launch(t, o, nil)
 	s.events <- ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1, Flags: []string{`\flagged`, `\seen`}}
 	const many = 12 // so many show a program
 	for i := range many {
@@ -420,10 +419,7 @@ func TestTheOwnerIsWarned(t *testing.T) {
 		s.events <- a
 	}
 	until(t, d, "the messages", func(a desk.AccountStatus) bool { return a.Messages == many })
-	cancel()
-	if err := errors.Join(<-done, d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	stop()
 	for _, want := range []string{"keeps no such keyword", "another program sets the same mark"} {
 		if n := strings.Count(log.String(), want); n != 1 {
 			t.Errorf("%q was logged %d times, want once:\n%s", want, n, log.String())
@@ -431,16 +427,11 @@ func TestTheOwnerIsWarned(t *testing.T) {
 	}
 }
 
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
-
 // TestNoSubjectEndsTheDaemon: the lower case of these letters has more bytes. They once made
 // reading panic or never end.
 func TestNoSubjectEndsTheDaemon(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	s.events <- opened
 	for i, subject := range []string{"[]" + strings.Repeat("\u023a", 8), "[]\u023a\u023a", "=?utf-8?B?W13Iusi6yLrIusi6yLo=?="} {
 		s.events <- arrival(uint32(i+1), mail(i+1, "a@example.org", subject))

@@ -5,13 +5,11 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func fromBoss(n int) desk.Message {
@@ -31,16 +29,11 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 		t.Helper()
 		var out []string
 		for _, ask := range asks {
-			l, err := do(ctx, b, desk.Label, "", ask)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must(t, b, desk.Label, ask)
 			out = append(out, fmt.Sprintf("%+v", l))
 		}
 		d, err := digestsOf(ctx, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return strings.Join(out, "\n") + fmt.Sprint(d)
 	}
 	prepare := func() (dir string, d *Daemon, stop func()) {
@@ -53,27 +46,14 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 	}
 
 	dir, _, _ := prepare()
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	live := play(c)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	live := play(dialled(t, dir))
 	dir, _, stop := prepare()
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
+	off := stored(t, dir)
 	if still := play(off); still != live {
 		t.Fatalf("the daemon said\n%s\nthe store says\n%s", live, still)
 	}
-	if v, err := do(ctx, off, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
-		t.Fatalf("verify: %+v, %v", v, err)
-	}
+	sound(t, off)
 	for _, want := range []string{"Learnt:2 Known:1 Sent:0 Refused:1", "Learnt:3 Known:0 Sent:0 Refused:0", "Learnt:1 Known:0 Sent:0 Refused:1", "owner's own mail", "New:true"} {
 		if !strings.Contains(live, want) {
 			t.Errorf("the answers lack %q:\n%s", want, live)
@@ -83,23 +63,12 @@ func TestLearningThroughTheSocketAndTheStoreAreTheSame(t *testing.T) {
 
 func TestALessonTellsTheScoresAroundIt(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
-	ctx := context.Background()
-	before, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m2@x>"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := do(ctx, d, desk.Explain, "", desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(t, d, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
+	out := must(t, d, desk.Label, desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m2@x>"}}})
+	after := must(t, d, desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: "<m2@x>"}})
 	l := out.Lessons[0]
 	// The score before is without the earlier lesson, which called it ordinary.
 	if l.Before <= before.Score || l.After != after.Score || l.After <= l.Before || l.Mistake != (l.Before <= 0) || l.New {
@@ -114,17 +83,12 @@ func TestALessonTellsTheScoresAroundIt(t *testing.T) {
 // store has the lesson.
 func TestWhatWasLearntIsOnTheDiskWhenItIsSaid(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
-	if _, err := do(context.Background(), d, desk.Label, "", desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{fromBoss(1)}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Label, desk.LabelRequest{Label: "ordinary", Messages: []desk.Message{fromBoss(1)}})
 	st, err := d.store.Load("me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if st.Account.Ordinary != 2 || st.Account.Messages != 3 {
 		t.Fatalf("the store has %+v", st.Account)
 	}

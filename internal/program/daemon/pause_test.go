@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -60,9 +61,9 @@ func (s *server) Run(ctx context.Context, emit ingest.Emit) error {
 	}
 }
 
-func startServer(t *testing.T, dir string, s *server) *Daemon {
+func launched(t *testing.T, dir string, s *server) *Daemon {
 	t.Helper()
-	d, _ := startSource(t, dir, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, nil)
+	d, _ := launch(t, options(dir, from("me", testOptions(), s)), nil)
 	return d
 }
 
@@ -81,7 +82,7 @@ func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
 		default:
 		}
 	}
-	d := startServer(t, t.TempDir(), s)
+	d := launched(t, t.TempDir(), s)
 	ctx := context.Background()
 	for i := range 20 {
 		more(100)
@@ -110,10 +111,7 @@ func TestAPauseStopsTheSourceAndAResumeGoesOnWhereItWas(t *testing.T) {
 		}
 	}
 	until(t, d, "every message", func(a desk.AccountStatus) bool { return a.Messages == 2000 && !a.Paused })
-	v, err := do(ctx, d, desk.Verify, "", desk.VerifyRequest{})
-	if err != nil || !v.OK {
-		t.Fatalf("verify: %+v, %v", v, err)
-	}
+	sound(t, d)
 	if s.runs.Load() != 21 {
 		t.Errorf("the source ran %d times, want 21", s.runs.Load())
 	}
@@ -127,45 +125,36 @@ func TestPausesAndResumesAtOnceLoseNothing(t *testing.T) {
 		all = append(all, mail(i, "a@example.com", fmt.Sprint("words ", i)))
 	}
 	s := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
-	d := startServer(t, t.TempDir(), s)
+	d := launched(t, t.TempDir(), s)
 	ctx := context.Background()
 	for range 30 {
 		errs := make(chan error, 2)
 		go func() { _, err := do(ctx, d, desk.Pause, "", desk.SwitchRequest{}); errs <- err }()
 		go func() { _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); errs <- err }()
-		if err := errors.Join(<-errs, <-errs); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(<-errs, <-errs))
 	}
-	if _, err := do(ctx, d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Resume, desk.SwitchRequest{})
 	until(t, d, "every message", func(a desk.AccountStatus) bool { return a.Messages == 3000 })
 }
 
 func TestAPausedAccountStartsPaused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	stop()
 	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if p, err := do(context.Background(), off, desk.Pause, "", desk.SwitchRequest{}); err != nil || !p[0].Changed {
 		t.Fatalf("pause gave %+v, %v", p, err)
 	}
 	until(t, off, "the pause in the store", func(a desk.AccountStatus) bool { return a.Paused })
-	if err := off.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, off.Close())
 
 	all := [][]byte{mail(1, "boss@example.com", "urgent matter"), mail(2, "news@example.net", "newsletter"), mail(3, "boss@example.com", "urgent thing")}
 	srv := &server{more: make(chan struct{}, 1), mail: func() [][]byte { return all }}
-	d = startServer(t, dir, srv)
+	d = launched(t, dir, srv)
 	until(t, d, "the pause", func(a desk.AccountStatus) bool { return a.Paused })
 	if _, err := do(context.Background(), d, desk.Label, "", desk.LabelRequest{Label: "important", Messages: []desk.Message{{Name: "<m1@x>"}}}); !errors.Is(err, desk.ErrPaused) {
 		t.Errorf("learning while paused gave %v, want ErrPaused", err)
@@ -173,9 +162,7 @@ func TestAPausedAccountStartsPaused(t *testing.T) {
 	if srv.runs.Load() != 0 {
 		t.Error("the source ran")
 	}
-	if _, err := do(context.Background(), d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Resume, desk.SwitchRequest{})
 	until(t, d, "the third message", func(a desk.AccountStatus) bool { return a.Messages == 3 })
 }
 
@@ -201,40 +188,26 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
-			s := newScript()
-			d, stop := start(t, dir, s)
+			d, s, stop := began(t, dir)
 			teach(s)
 			until(t, d, "both lessons", func(a desk.AccountStatus) bool { return a.Messages == 2 })
 			stop()
 
 			ctx, cancel := context.WithCancel(t.Context())
 			copied := 0
-			o := Options{
-				StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"),
-				Store: boltfile.Options{NoSync: true, Hooks: boltfile.Hooks{Copy: 500, Step: func(step string) error {
-					if step == "copied" {
-						copied++
-						cancel()
-					}
-					return nil
-				}}},
-				Accounts: []AccountOptions{{Name: "me", Filter: testOptions(), NewSource: func(known []ingest.Known) (ingest.Source, error) {
-					again := newScript()
-					again.known = known
-					return again, nil
-				}}},
-			}
+			o := options(dir, from("me", testOptions(), newScript()))
+			o.Store.Hooks = boltfile.Hooks{Copy: 500, Step: func(step string) error {
+				if step == "copied" {
+					copied++
+					cancel()
+				}
+				return nil
+			}}
 			d, err := New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			done := make(chan error, 1)
 			go func() { done <- d.Run(ctx) }()
-			client, err := control.Dial(t.Context(), o.Socket)
-			if err != nil {
-				t.Fatal(err)
-			}
-			said := ask(client)
+			said := ask(dialled(t, dir))
 			if !strings.Contains(said, "stopping") && !strings.Contains(said, "interrupted") {
 				t.Errorf("it said %q", said)
 			}
@@ -246,23 +219,17 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 			case <-time.After(5 * time.Minute):
 				t.Fatal("the daemon did not end")
 			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
+			testkit.OK(t, d.Close())
 			if copied != 1 {
 				t.Errorf("it went on copying: %d transactions", copied)
 			}
 
 			d, _ = start(t, dir, newScript())
-			for end := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
+			await(t, "what was forgotten gone from free pages", func() (any, bool) {
 				due, err := d.store.ScrubDue()
-				if err != nil || time.Now().After(end) {
-					t.Fatalf("what was forgotten is in free pages still: %v", err)
-				}
-				if !due {
-					break
-				}
-			}
+				testkit.OK(t, err)
+				return nil, !due
+			})
 		})
 	}
 }
@@ -271,33 +238,15 @@ func TestADaemonEndsInTheMidstOfWhatItWasAskedFor(t *testing.T) {
 // size bytes and waits, until the test ends.
 func startIdle(tb testing.TB, n, size int) {
 	tb.Helper()
-	o := Options{StorePath: filepath.Join(tb.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true}}
+	o := options(tb.TempDir())
 	var sources []*script
 	for i := range n {
 		s := newScript()
 		s.events = make(chan ingest.Event, 2) // what waits in a longer one is not the daemon's
 		sources = append(sources, s)
-		o.Accounts = append(o.Accounts, AccountOptions{
-			Name: fmt.Sprint("me", i), Filter: testOptions(),
-			NewSource: func([]ingest.Known) (ingest.Source, error) { return s, nil },
-		})
+		o.Accounts = append(o.Accounts, from(fmt.Sprint("me", i), testOptions(), s))
 	}
-	d, err := New(o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	tb.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			tb.Errorf("Run: %v", err)
-		}
-		if err := d.Close(); err != nil {
-			tb.Errorf("Close: %v", err)
-		}
-	})
+	d, _ := launch(tb, o, nil)
 	text := mail(0, "a@example.org", "words")
 	for len(text) < size {
 		text = fmt.Appendf(text, "word%d and another line of it\r\n", len(text))
@@ -306,22 +255,13 @@ func startIdle(tb testing.TB, n, size int) {
 		s.events <- opened
 		s.events <- arrival(1, text)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s, err := d.Status(context.Background())
-		if err != nil {
-			tb.Fatal(err)
-		}
+	await(tb, "all messages read", func() (any, bool) {
 		read := 0
-		for _, a := range s.Accounts {
+		for _, a := range must(tb, d, desk.GetStatus, desk.None{}).Accounts {
 			read += int(a.Messages)
 		}
-		if read == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			tb.Fatalf("%d of %d messages were read", read, n)
-		}
-	}
+		return read, read == n
+	})
 }
 
 // What reads messages is shared: an account of its own has the goroutines of its
@@ -331,15 +271,10 @@ func TestAnIdleAccountHasNoGoroutinesToReadWith(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	before := runtime.NumGoroutine()
 	startIdle(t, accounts, 0)
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	await(t, "few goroutines", func() (any, bool) {
 		n := runtime.NumGoroutine() - before
-		if n <= accounts*each {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d accounts have %d goroutines, more than %d each", accounts, n, each)
-		}
-	}
+		return n, n <= accounts*each
+	})
 }
 
 // BenchmarkIdleAccounts measures what accounts cost a daemon that wait for mail,

@@ -17,8 +17,8 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -49,7 +49,7 @@ func live(t *testing.T, dir string) (d *Daemon, stop func(), last desk.AccountSt
 	}
 	o := testOptions()
 	o.MarkWithin, o.Dual.Bold, o.TimeZone = 0, 1, "Europe/Berlin"
-	d, stop = startWith(t, dir, o, func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	d, stop = launch(t, options(dir, from("me", o, s)), nil)
 	teach(s)
 	messages := 2
 	begin := time.Now().Add(-livedDays * 24 * time.Hour)
@@ -80,30 +80,31 @@ func live(t *testing.T, dir string) (d *Daemon, stop func(), last desk.AccountSt
 func faces(t *testing.T, dir string, d *Daemon, stop func(), ask func(name string, b answerer)) {
 	t.Helper()
 	ask("daemon", d)
-	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask("socket", c)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ask("socket", dialled(t, dir))
 	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
-	ask("store", off)
+	ask("store", stored(t, dir))
+}
+
+// sameOnAllFaces demands one answer of all faces, and returns it.
+func sameOnAllFaces(t *testing.T, dir string, d *Daemon, stop func(), ask func(b answerer) string) (answer string) {
+	t.Helper()
+	faces(t, dir, d, stop, func(name string, b answerer) {
+		got := ask(b)
+		if answer == "" {
+			answer = got
+		}
+		if got != answer {
+			t.Errorf("the %s says\n%s\nthe daemon\n%s", name, got, answer)
+		}
+	})
+	return answer
 }
 
 // must asks and demands an answer.
-func must[Q, A any](t *testing.T, b answerer, v desk.Verb[Q, A], q Q) A {
-	t.Helper()
-	out, err := do(t.Context(), b, v, "", q)
-	if err != nil {
-		t.Fatal(err)
-	}
+func must[Q, A any](tb testing.TB, b answerer, v desk.Verb[Q, A], q Q) A {
+	tb.Helper()
+	out, err := do(context.Background(), b, v, "", q)
+	testkit.OK(tb, err)
 	return out
 }
 
@@ -142,9 +143,7 @@ func TestMessagesAreListedNewestFirstAndCountedAsInStatus(t *testing.T) {
 			t.Errorf("%s: %d refused, %d confirmed, %d abandoned, %d judged, %d wrong; status %+v", name, refused, confirmed, abandoned, judged, wrong, status)
 		}
 		text, err := json.Marshal(all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if first == "" {
 			first = string(text)
 		}
@@ -239,9 +238,7 @@ func TestLessonsAreListedNewestFirst(t *testing.T) {
 	// What is in the log, from the store itself.
 	var log []store.Lesson
 	for l, err := range d.store.Lessons("me", 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if l.Learnt() {
 			log = append(log, l)
 		}
@@ -301,33 +298,16 @@ func (s told) Run(ctx context.Context, emit ingest.Emit) error {
 // pastOf reads what a mailbox holds, by the clock of that mail.
 func pastOf(t *testing.T, o filter.Options, events ...ingest.Event) *StoreHost {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "store.db")
-	s, err := boltfile.Open(path, boltfile.Options{NoSync: true, NamesCap: 3000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	s, err := boltfile.Open(filepath.Join(dir, "store.db"), boltfile.Options{NoSync: true, NamesCap: 3000})
+	testkit.OK(t, err)
 	p, err := OpenPast(s, AccountOptions{Name: "me", Filter: o, NewSource: func([]ingest.Known) (ingest.Source, error) {
 		return told{events: append([]ingest.Event{opened}, events...)}, nil
 	}}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	off, err := OpenStore(path, "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := off.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return off
+	testkit.OK(t, err)
+	testkit.OK(t, p.Read(t.Context()))
+	testkit.OK(t, s.Close())
+	return stored(t, dir)
 }
 
 func TestLessonsOfTheOwnersOwnAreListed(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,7 +15,7 @@ import (
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // post is a mailbox that grows, and a source over it for each account.
@@ -67,21 +66,9 @@ func (p *post) account(name, settings string, o filter.Options) AccountOptions {
 // runs starts a daemon, which must end well.
 func runs(t *testing.T, dir string, accounts ...AccountOptions) *Daemon {
 	t.Helper()
-	d, err := New(Options{
-		StorePath: filepath.Join(dir, "store.db"), Socket: filepath.Join(dir, "s"), Version: "test",
-		Store: boltfile.Options{NoSync: true}, Accounts: accounts,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
+	d, stop := launch(t, options(dir, accounts...), nil)
 	t.Cleanup(func() {
-		cancel()
-		if err := errors.Join(<-done, d.Close()); err != nil {
-			t.Errorf("Run, Close: %v", err)
-		}
+		stop()
 		if _, err := d.Reload(context.Background(), nil, nil); !errors.Is(err, errNotRunning) {
 			t.Errorf("Reload after the end: %v", err)
 		}
@@ -90,20 +77,13 @@ func runs(t *testing.T, dir string, accounts ...AccountOptions) *Daemon {
 }
 
 // seen waits until every account has n messages.
-func seen(t *testing.T, d *Daemon, n uint64) desk.Status {
+func seen(t *testing.T, d *Daemon, n uint64) (s desk.Status) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		s, err := do(context.Background(), d, desk.GetStatus, "", desk.None{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.ContainsFunc(s.Accounts, func(a desk.AccountStatus) bool { return a.Messages != n }) {
-			return s
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("never saw %d messages: %+v", n, s)
-		}
-	}
+	await(t, fmt.Sprint(n, " messages"), func() (any, bool) {
+		s = must(t, d, desk.GetStatus, desk.None{})
+		return s, !slices.ContainsFunc(s.Accounts, func(a desk.AccountStatus) bool { return a.Messages != n })
+	})
+	return s
 }
 
 func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
@@ -115,15 +95,11 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 	p.arrive(100)
 	seen(t, d, 100)
 	got, err := d.Reload(t.Context(), []AccountOptions{p.account("new", "1", o), p.account("changed", "2", stern), p.account("calm", "1", stern)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if want := "{[new] [changed] [gone] 1 false}"; fmt.Sprint(got) != want {
 		t.Errorf("Reload = %v, want %s", got, want)
 	}
-	for end := time.Now().Add(patience); p.s["changed"].runs.Load() < 2 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // its new run begins by itself
-	}
+	await(t, "its new run", func() (any, bool) { return nil, p.s["changed"].runs.Load() >= 2 })
 	if calm, changed, gone := p.s["calm"].runs.Load(), p.s["changed"].runs.Load(), p.s["gone"].running.Load(); calm != 1 || changed != 2 || gone != 0 {
 		t.Errorf("calm was run %d times, changed %d times, gone runs %d times", calm, changed, gone)
 	}
@@ -139,9 +115,8 @@ func TestAReloadDisturbsOnlyTheAccountsThatChanged(t *testing.T) {
 		t.Errorf("an account that is gone: %v", err)
 	}
 	// It comes back as it was left.
-	if _, err = d.Reload(t.Context(), []AccountOptions{p.account("gone", "1", o)}, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err = d.Reload(t.Context(), []AccountOptions{p.account("gone", "1", o)}, nil)
+	testkit.OK(t, err)
 	seen(t, d, 200)
 	if k := p.s["gone"].known; len(k) != 1 || k[0].UIDNext != 101 {
 		t.Errorf("gone resumes from %+v", k)
@@ -199,16 +174,11 @@ func TestRequestsWaitForAReload(t *testing.T) {
 		}
 	}
 	close(stop)
-	if err := <-asked; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-asked)
 	if s := seen(t, d, 2000); s.Accounts[0].Threshold != 39 || p.s["me"].runs.Load() != 41 {
 		t.Errorf("threshold %v after %d runs", s.Accounts[0].Threshold, p.s["me"].runs.Load())
 	}
-	v, err := do(context.Background(), d, desk.Verify, "", desk.VerifyRequest{})
-	if err != nil || !v.OK {
-		t.Errorf("the journal gives another state: %+v, %v", v, err)
-	}
+	sound(t, d)
 }
 
 func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
@@ -217,9 +187,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 	d := runs(t, t.TempDir(), p.account("me", "1", testOptions()))
 	p.arrive(100)
 	seen(t, d, 100)
-	if _, err := do(t.Context(), d, desk.Pause, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Pause, desk.SwitchRequest{})
 	o := testOptions()
 	o.Threshold.Value = 7
 	if _, err := d.Reload(t.Context(), []AccountOptions{p.account("me", "2", o)}, nil); err != nil {
@@ -229,9 +197,7 @@ func TestAReloadInAPauseDoesNotEndIt(t *testing.T) {
 	if s := seen(t, d, 100); !s.Accounts[0].Paused || s.Accounts[0].Threshold != 7 || p.s["me"].running.Load() != 0 {
 		t.Errorf("after a reload in a pause: %+v", s.Accounts[0])
 	}
-	if _, err := do(t.Context(), d, desk.Resume, "", desk.SwitchRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d, desk.Resume, desk.SwitchRequest{})
 	seen(t, d, 200)
 }
 

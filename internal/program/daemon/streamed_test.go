@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/measure/whatif"
 	"github.com/hinged/hinged/internal/run/stream"
-	"github.com/hinged/hinged/store/boltfile"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // streamWorld is a daemon with a stream on a broker in the test's process.
@@ -38,9 +37,7 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 	t.Helper()
 	topics := kafka.Topics{Input: "in", Decisions: "out", DeadLetters: "dead", Snapshots: "snap"}
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topics.All()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(cluster.Close)
 	client := kafka.New(kafka.Options{Brokers: cluster.ListenAddrs(), Group: "g", Topics: topics})
 	dir := t.TempDir()
@@ -51,36 +48,11 @@ func startStream(t *testing.T) (w *streamWorld, stop func()) {
 		Owner: func(key string) []string { return []string{key + "@example.org"} },
 	}}
 	first := w.options
-	d, err := New(Options{
-		StorePath: w.path, Store: boltfile.Options{NoSync: true}, Socket: filepath.Join(dir, "s"), Version: "test", Stream: &first,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.daemon = d
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := errors.Join(d.Close(), client.Close()); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	c, err := control.Dial(t.Context(), filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.At = c
+	with := options(dir)
+	with.Stream = &first
+	d, stop := launch(t, with, nil)
+	t.Cleanup(func() { stop(); testkit.OK(t, client.Close()) })
+	w.daemon, w.At = d, dialled(t, dir)
 	return w, stop
 }
 
@@ -98,20 +70,12 @@ func (w *streamWorld) put(t *testing.T, events ...kafka.Event) {
 // done waits until so many records are committed.
 func (w *streamWorld) done(t *testing.T, records uint64) desk.Status {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		s, err := do(t.Context(), w.At, desk.GetStatus, "", desk.None{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Stream.Records >= records && s.Stream.CaughtUp() {
-			return s
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %+v", s.Stream)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	var s desk.Status
+	await(t, fmt.Sprint(records, " records"), func() (any, bool) {
+		s = must(t, w.At, desk.GetStatus, desk.None{})
+		return s.Stream, s.Stream.Records >= records && s.Stream.CaughtUp()
+	})
+	return s
 }
 
 func streamMail(n int) kafka.Message {
@@ -182,15 +146,7 @@ func TestVerbsLookAtAnAccountOfTheStream(t *testing.T) {
 	}
 	stop()
 
-	o, err := OpenStore(w.path, "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := o.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	o := stored(t, filepath.Dir(w.path))
 	stored, err := digestsOf(ctx, o)
 	if err != nil || len(stored) != 1 || stored[0] != running[0] {
 		t.Errorf("stored digest %+v, %v; while it ran %+v", stored, err, running)
@@ -281,7 +237,5 @@ func TestAReloadGivesTheStreamOtherSettings(t *testing.T) {
 			t.Errorf("after reload %d: %+v", n, a)
 		}
 	}
-	if v, err := do(t.Context(), w.At, desk.Verify, "", desk.VerifyRequest{}); err != nil || !v.OK {
-		t.Errorf("the journal gives another state: %+v, %v", v, err)
-	}
+	sound(t, w.At)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
@@ -53,9 +54,7 @@ func TestTheTrendAgreesWithEverythingElse(t *testing.T) {
 func daily(t *testing.T, name string, got desk.Trend, all desk.Messages) {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	decided, marked, wrong := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, m := range all.Messages {
 		day := m.Arrived.In(zone).Format(time.DateOnly)
@@ -92,9 +91,8 @@ func TestADayEndsWhenItDoesWhereTheOwnerLives(t *testing.T) {
 	for i, when := range []string{"2026-03-28T22:59:59Z", "2026-03-28T23:00:00Z", "2026-03-29T21:59:59Z", "2026-03-29T22:00:00Z"} {
 		a := arrival(uint32(i+1), mail(i, "a@example.com", "words"))
 		var err error
-		if a.Internal, err = time.Parse(time.RFC3339, when); err != nil {
-			t.Fatal(err)
-		}
+		a.Internal, err = time.Parse(time.RFC3339, when)
+		testkit.OK(t, err)
 		events = append(events, a)
 	}
 	b := pastOf(t, o, events...)

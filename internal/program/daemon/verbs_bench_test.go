@@ -4,39 +4,17 @@ package daemon
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store/boltfile"
 )
 
 // taughtDaemon is a daemon whose account has learnt so many generated messages.
 func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 	b.Helper()
-	o := testOptions()
-	o.Featurize.Owner = []string{"owner@example.org"}
-	d, err := New(Options{
-		StorePath: filepath.Join(b.TempDir(), "store.db"), Store: boltfile.Options{NoSync: true},
-		Accounts: []AccountOptions{{Name: "me", Filter: o, NewSource: noSource}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	b.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			b.Error(err)
-		}
-		if err := d.Close(); err != nil {
-			b.Error(err)
-		}
-	})
+	d, _ := launch(b, options(b.TempDir(), AccountOptions{Name: "me", Filter: testOptions(), NewSource: noSource}), nil)
 	mail := testkit.NewMail(1)
 	var last []byte
 	batches := map[string][]desk.Message{}
@@ -50,9 +28,7 @@ func taughtDaemon(b *testing.B, n int) (*Daemon, []byte) {
 		batches[label] = append(batches[label], desk.Message{Content: new(m.Raw)})
 		if i == n-1 || len(batches[label]) == 200 {
 			for label, batch := range batches {
-				if _, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: label, Messages: batch}); err != nil {
-					b.Fatal(err)
-				}
+				must(b, d, desk.Label, desk.LabelRequest{Label: label, Messages: batch})
 			}
 			clear(batches)
 		}
@@ -64,9 +40,7 @@ func BenchmarkVerbs(b *testing.B) {
 	d, raw := taughtDaemon(b, 5000)
 	ctx := context.Background()
 	key, err := desk.KeyOf(raw, len(raw))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	for _, verb := range []struct {
 		name string
 		do   func() error
@@ -97,9 +71,7 @@ func BenchmarkVerbs(b *testing.B) {
 	} {
 		b.Run(verb.name, func(b *testing.B) {
 			for b.Loop() {
-				if err := verb.do(); err != nil {
-					b.Fatal(err)
-				}
+				testkit.OK(b, verb.do())
 			}
 		})
 	}
@@ -108,9 +80,7 @@ func BenchmarkVerbs(b *testing.B) {
 		labels := [...]string{"important", "ordinary"}
 		n := 0
 		for b.Loop() {
-			if _, err := do(ctx, d, desk.Label, "", desk.LabelRequest{Label: labels[n%2], Messages: []desk.Message{{Name: key}}}); err != nil {
-				b.Fatal(err)
-			}
+			must(b, d, desk.Label, desk.LabelRequest{Label: labels[n%2], Messages: []desk.Message{{Name: key}}})
 			n++
 		}
 		b.ReportMetric(float64(n)/time.Since(began).Seconds(), "lessons/s")

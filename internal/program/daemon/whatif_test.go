@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/measure/whatif"
 	"github.com/hinged/hinged/store"
@@ -81,8 +80,7 @@ func TestAWhatIfAgreesWithEverythingElse(t *testing.T) {
 // TestAfterForgettingAWhatIfSaysWhatCanBeReplayed, and replays it: the mail since then.
 func TestAfterForgettingAWhatIfSaysWhatCanBeReplayed(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := startWith(t, t.TempDir(), testOptions(), func([]ingest.Known) (ingest.Source, error) { return s, nil }, nil)
+	d, s, _ := began(t, t.TempDir())
 	teach(s)
 	deliver := func(from, to uint32) {
 		for n := from; n <= to; n++ {

@@ -13,9 +13,8 @@ import (
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -28,64 +27,22 @@ const unnamed = "unknown: in fewer than 3 learnt messages"
 func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	for i := range 4 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent code 12345678 only", i)), `\Flagged`)
 	}
 	until(t, d, "six lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 6 })
-	ctx := context.Background()
-	ask := func(b answerer) string {
-		t.Helper()
-		named, err := do(ctx, b, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		few, err := do(ctx, b, desk.GetWords, "me", desk.WordsRequest{Most: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("%+v\n%+v\n%+v", named, all, few)
-	}
-	c, err := control.Dial(ctx, filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	live := ask(c)
-	named, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	named := must(t, d, desk.GetWords, desk.WordsRequest{Words: []string{"urgent", "12345678", "nonsuch"}, Most: 2})
 	if w := named.Words; len(w) != 3 || len(w[0].Features) != 2 || w[0].More < 1 || len(w[1].Features) == 0 || len(w[2].Features) != 0 {
 		t.Errorf("got %+v", named.Words)
 	}
-	all, err := do(ctx, c, desk.GetWords, "", desk.WordsRequest{Most: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must(t, d, desk.GetWords, desk.WordsRequest{Most: 1000})
 	if len(all.Important)+len(all.Ordinary) != all.Weights || all.Weights == 0 {
 		t.Errorf("%d and %d features of %d", len(all.Important), len(all.Ordinary), all.Weights)
 	}
-	stop()
-	off, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
-	if still := ask(off); still != live {
-		t.Errorf("the daemon said\n%s\nthe store says\n%s", live, still)
-	}
-
-	st, err := off.store.Load("me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	st, err := d.store.Load("me")
+	testkit.OK(t, err)
 	names := map[string]bool{}
 	for _, list := range [][]desk.WordWeight{all.Important, all.Ordinary} {
 		last := math.Inf(1)
@@ -116,6 +73,11 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 			t.Errorf("%q is named: %v, want %v", name, names[name], want)
 		}
 	}
+	live := sameOnAllFaces(t, dir, d, stop, func(b answerer) string {
+		named := must(t, b, desk.GetWords, desk.WordsRequest{Words: []string{"urgent", "boss@example.com", "12345678", "nonsuch"}, Most: 3})
+		all, few := must(t, b, desk.GetWords, desk.WordsRequest{Most: 1000}), must(t, b, desk.GetWords, desk.WordsRequest{Most: 2})
+		return fmt.Sprintf("%+v\n%+v\n%+v", named, all, few)
+	})
 	if !strings.Contains(live, unnamed) {
 		t.Error("nothing is unnamed")
 	}
@@ -126,8 +88,7 @@ func TestWordsAreWeighedAsTheModelDoes(t *testing.T) {
 func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := newScript()
-	d, stop := start(t, dir, s)
+	d, s, stop := began(t, dir)
 	teach(s)
 	for i := range 5 {
 		s.events <- arrival(uint32(10+i), mail(10+i, "boss@example.com", fmt.Sprint("urgent only", i)), `\Flagged`)
@@ -142,26 +103,12 @@ func TestAMessageWithoutWordsIsExplained(t *testing.T) {
 	stop()
 	path := filepath.Join(dir, "store.db")
 	again, err := boltfile.Open(path, boltfile.Options{NoSync: true, NamesCap: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	st, err := again.Load("me")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	st.Account.LastArrival++
-	if err := errors.Join(again.Commit("me", st, store.Batch{}), again.Close()); err != nil {
-		t.Fatal(err)
-	}
-	off, err := OpenStore(path, "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer off.Close()
-	after, err := do(ctx, off, desk.Explain, "me", desk.ExplainRequest{Message: desk.Message{Name: message}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(again.Commit("me", st, store.Batch{}), again.Close()))
+	after := must(t, stored(t, dir), desk.Explain, desk.ExplainRequest{Message: desk.Message{Name: message}})
 	if after.WordsDays != 30 || after.Score != before.Score || len(after.Parts) != len(before.Parts) {
 		t.Errorf("%d days, score %v, %d parts; want 30, %v, %d", after.WordsDays, after.Score, len(after.Parts), before.Score, len(before.Parts))
 	}
@@ -196,14 +143,11 @@ func TestWordsInNamesOfVouchedForSendersAreFound(t *testing.T) {
 	s := newScript()
 	o := testOptions()
 	o.Featurize.AuthServID = "mx.example.org"
-	d, _ := startWith(t, t.TempDir(), o, func(known []ingest.Known) (ingest.Source, error) { s.known = known; return s, nil }, nil)
+	d, _ := launch(t, options(t.TempDir(), from("me", o, s)), nil)
 	s.events <- opened
 	weighed := func(word string) (texts []string) {
 		t.Helper()
-		got, err := do(t.Context(), d, desk.GetWords, "", desk.WordsRequest{Words: []string{word}, Most: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(t, d, desk.GetWords, desk.WordsRequest{Words: []string{word}, Most: 100})
 		for _, f := range got.Words[0].Features {
 			texts = append(texts, f.Text)
 		}
@@ -231,8 +175,7 @@ func TestWordsInNamesOfVouchedForSendersAreFound(t *testing.T) {
 // message, too.
 func TestAMessageIsFoundByItsIDHoweverThatIsWritten(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, s, _ := began(t, t.TempDir())
 	teach(s)
 	until(t, d, "two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == 2 })
 	for _, id := range []string{"m1@x", "<m1@x>", " < m1@x >\r\n", "Message-ID: <m1@x>", "\u00a0<m1@x>\u00a0", "<m1@x> (copied)"} {
@@ -254,14 +197,9 @@ func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
 	o.Featurize.Owner = []string{" Owner@Example.org "}
 	_, stop := open(t, dir, o, boltfile.Options{})
 	stop()
-	h, err := OpenStore(filepath.Join(dir, "store.db"), "test", boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := control.Local(h)
-	defer at.Close()
+	h := stored(t, dir)
 	for _, sender := range []string{"owner@example.org", "Me <OWNER@example.org>"} {
-		if _, err := control.Ask(t.Context(), at, desk.Forget, "", desk.ForgetRequest{Sender: sender, DryRun: true}); !errors.Is(err, desk.ErrForget) {
+		if _, err := do(t.Context(), h, desk.Forget, "", desk.ForgetRequest{Sender: sender, DryRun: true}); !errors.Is(err, desk.ErrForget) {
 			t.Errorf("%s: got %v, want ErrForget", sender, err)
 		}
 	}
@@ -270,12 +208,9 @@ func TestTheOwnerIsNotForgottenHoweverTheirAddressIsWritten(t *testing.T) {
 // An account that is in the store and not configured any more is verified, too.
 func TestVerifyLooksAtAccountsThatNobodyRuns(t *testing.T) {
 	t.Parallel()
-	s := newScript()
-	d, _ := start(t, t.TempDir(), s)
+	d, _, _ := began(t, t.TempDir())
 	until(t, d, "the start", func(desk.AccountStatus) bool { return true })
-	if err := d.store.Commit("gone", filled(t, d, 0), store.Batch{Journal: [][]byte{{1}}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, d.store.Commit("gone", filled(t, d, 0), store.Batch{Journal: [][]byte{{1}}}))
 	v, err := do(t.Context(), d, desk.Verify, "", desk.VerifyRequest{})
 	if err != nil || len(v.Accounts) != 2 {
 		t.Errorf("got %+v, %v", v, err)

@@ -4,18 +4,19 @@ package demo
 
 import (
 	"bytes"
-	"encoding/base64"
+	"errors"
 	"io"
-	"mime"
-	"mime/multipart"
-	"mime/quotedprintable"
-	"net/mail"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/emersion/go-message/mail"
+	"github.com/rivo/uniseg"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 var testStart = time.Date(2026, 3, 30, 15, 4, 0, 0, time.UTC)
@@ -88,22 +89,17 @@ func checkMail(t *testing.T, raw []byte, id, subject string) {
 			t.Fatalf("%s: line %d has %d bytes", id, i+1, len(line))
 		}
 	}
-	m, err := mail.ReadMessage(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatalf("%s: %v", id, err)
-	}
-	if _, err := m.Header.Date(); err != nil {
-		t.Errorf("%s: %v", id, err)
-	}
-	if got := m.Header.Get("Message-Id"); got != "<"+id+">" {
-		t.Errorf("Message-ID is %s, want <%s>", got, id)
+	r, err := mail.CreateReader(bytes.NewReader(raw))
+	testkit.OK(t, err)
+	got, serr := r.Header.Subject()
+	is, ierr := r.Header.MessageID()
+	_, derr := r.Header.Date()
+	if err := errors.Join(serr, ierr, derr); err != nil || is != id || subject != "" && got != subject {
+		t.Errorf("%s: Message-ID %s, subject %q, want %q (%v)", id, is, got, subject, err)
 	}
 	for _, name := range []string{"From", "To", "Cc"} {
-		if name == "Cc" && m.Header.Get(name) == "" {
-			continue
-		}
-		list, err := m.Header.AddressList(name)
-		if err != nil {
+		list, err := r.Header.AddressList(name)
+		if err != nil || len(list) == 0 && name != "Cc" {
 			t.Errorf("%s: %s: %v", id, name, err)
 		}
 		for _, a := range list {
@@ -112,55 +108,26 @@ func checkMail(t *testing.T, raw []byte, id, subject string) {
 			}
 		}
 	}
-	got, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
-	if err != nil || subject != "" && got != subject {
-		t.Errorf("%s: subject is %q, want %q (%v)", id, got, subject, err)
-	}
-	checkBody(t, id, m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body)
-}
-
-func checkBody(t *testing.T, id, contentType, encoding string, r io.Reader) {
-	t.Helper()
-	kind, params, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		t.Fatalf("%s: %v", id, err)
-	}
-	if strings.HasPrefix(kind, "multipart/") {
-		parts := multipart.NewReader(r, params["boundary"])
-		n := 0
-		for ; ; n++ {
-			p, err := parts.NextRawPart()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", id, err)
-			}
-			checkBody(t, id, p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p)
+	parts := 0
+	for ; ; parts++ {
+		part, err := r.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		if n != 2 {
-			t.Errorf("%s: %d alternatives, want 2", id, n)
+		testkit.OK(t, err)
+		text, err := io.ReadAll(part.Body)
+		if err != nil || len(text) < 20 || !utf8.Valid(text) {
+			t.Errorf("%s: %v; text is %q", id, err, text)
 		}
-		return
+		if strings.Contains(part.Header.Get("Content-Type"), "us-ascii") && bytes.IndexFunc(text, func(r rune) bool { return r > 126 }) >= 0 {
+			t.Errorf("%s: says us-ascii and is not: %q", id, text)
+		}
+		if bytes.ContainsAny(text, "{}") {
+			t.Errorf("%s: a slot was not filled: %q", id, text)
+		}
 	}
-	switch encoding {
-	case "base64":
-		r = base64.NewDecoder(base64.StdEncoding, r)
-	case "quoted-printable":
-		r = quotedprintable.NewReader(r)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatalf("%s: %v", id, err)
-	}
-	if len(text) < 20 || !utf8.Valid(text) {
-		t.Errorf("%s: text is %q", id, text)
-	}
-	if params["charset"] == "us-ascii" && bytes.IndexFunc(text, func(r rune) bool { return r > 126 }) >= 0 {
-		t.Errorf("%s: says us-ascii and is not: %q", id, text)
-	}
-	if bytes.ContainsAny(text, "{}") {
-		t.Errorf("%s: a slot was not filled: %q", id, text)
+	if several := strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/"); several && parts != 2 || !several && parts != 1 {
+		t.Errorf("%s: %d parts", id, parts)
 	}
 }
 
@@ -255,12 +222,158 @@ func TestWhatTheOwnerDoes(t *testing.T) {
 func TestTheDemoTakesPlaceAtNight(t *testing.T) {
 	for hour := range 24 {
 		at, err := night(testStart.UTC().Truncate(24 * time.Hour).Add(time.Duration(hour)*time.Hour + 59*time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		p := NewPlan(1, at, 320, time.Minute)
 		if last := p.History[len(p.History)-1].Date; at.Hour() != 3 || at.Sub(last) < 7*time.Hour || at.Sub(p.History[0].Date) < (HistoryDays-1)*24*time.Hour {
 			t.Errorf("%d:59 UTC is %v; the history goes from %v to %v", hour, at, p.History[0].Date, last)
 		}
+	}
+}
+
+// good is a summary of a demo that worked.
+func good() *Summary {
+	return &Summary{
+		Messages: 30, Important: 10, Marked: 9, MarksSet: 9, Corrections: 4, LearntImportant: 5, LearntOrdinary: 3,
+		Thirds: [3]Third{{10, 5}, {10, 3}, {10, 1}}, Precision: 0.8, Recall: 0.7,
+		Baselines: []Baseline{{"mark nothing", 10, 0, 0}},
+	}
+}
+
+func TestALoopThatDidNotWorkIsFoundOut(t *testing.T) {
+	if err := good().Check(); err != nil {
+		t.Errorf("a demo that worked: %v", err)
+	}
+	for want, spoil := range map[string]func(*Summary){
+		"no mark was set":    func(s *Summary) { s.MarksSet = 0 },
+		"corrected nothing":  func(s *Summary) { s.Corrections = 0 },
+		"nothing was learnt": func(s *Summary) { s.LearntImportant, s.LearntOrdinary = 0, 0 },
+		`10 decisions were wrong; "mark nothing" is wrong about 10`: func(s *Summary) { s.Thirds[2].Wrong = 2 },
+	} {
+		s := good()
+		spoil(s)
+		if err := s.Check(); !errors.Is(err, ErrLoop) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+}
+
+func TestTheSummaryInWords(t *testing.T) {
+	var b strings.Builder
+	testkit.OK(t, good().Print(&b))
+	for _, want := range []string{"5 of the first 10, 3 of the next 10, 1 of the last 10", "0.80 of what was marked", "hinged                                 9"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &b)
+		}
+	}
+}
+
+func TestTheRunningRate(t *testing.T) {
+	var wrong []bool
+	for i := range 100 {
+		wrong = append(wrong, i < 40 && i%2 == 0)
+	}
+	ta := tally{wrong: wrong}
+	if got := ta.recent(50); got != 0 {
+		t.Errorf("the last 50: got %d wrong", got)
+	}
+	if got := ta.recent(80); got != 10 {
+		t.Errorf("the last 80: got %d wrong, want 10", got)
+	}
+	if got := bars(wrong); got != "██▁▁▁" {
+		t.Errorf("bars are %q", got)
+	}
+}
+
+func TestCutKeepsToTheWidth(t *testing.T) {
+	for _, s := range []string{"", "Ada", "Prüfung der Brücke", "限定セール", "本日限定 55％オフ", "a\u0301e\u0301i\u0301", "👩‍🚀 to the moon", strings.Repeat("x", 40)} {
+		for width := 1; width <= 24; width++ {
+			if got := uniseg.StringWidth(cut(s, width, false)); got > width {
+				t.Errorf("%q cut to %d columns takes %d", s, width, got)
+			}
+			if got := uniseg.StringWidth(cut(s, width, true)); got != width {
+				t.Errorf("%q cut and filled to %d columns takes %d", s, width, got)
+			}
+		}
+		if got := cut(s, 80, false); got != s {
+			t.Errorf("%q became %q where there was room", s, got)
+		}
+	}
+}
+
+func someEntry(outcome string) *entry {
+	return &entry{m: &Message{From: "Käthe Brühl", Subject: strings.Repeat("Rückfrage ", 30)}, outcome: outcome, score: -0.25, why: []string{"asks a question"}}
+}
+
+func TestLinesFitTheScreen(t *testing.T) {
+	for _, width := range []int{40, 60, 80, 200} {
+		c := &Screen{Width: func() int { return width }}
+		for _, outcome := range []string{"important", "unsure", "ordinary"} {
+			line := c.decision(61*time.Second, someEntry(outcome))
+			// A screen of 40 columns is narrower than the fixed columns alone.
+			if got := uniseg.StringWidth(line); got > max(width, leadWidth+1) {
+				t.Errorf("%d columns: %d in %q", width, got, line)
+			}
+			if !strings.Contains(line, "1:01.0") || !strings.Contains(line, "-0.25") {
+				t.Errorf("no time or no score in %q", line)
+			}
+		}
+		if got := uniseg.StringWidth(c.deed(time.Second, someEntry("ordinary"), "missed: Nora marks it")); got > max(width, 60) {
+			t.Errorf("%d columns: a deed takes %d", width, got)
+		}
+	}
+}
+
+// TestAReasonStandsWhereItFits: at the limit, and not one column past it.
+func TestAReasonStandsWhereItFits(t *testing.T) {
+	why := []string{"you answered 8 of 9 messages", "only to you"}
+	for room, want := range map[int]string{60: " (you answered 8 of 9 messages)", 32: " (you answered 8 of 9 messages)", 31: " (only to you)", 15: " (only to you)", 14: ""} {
+		if got := fitting(why, room); got != want {
+			t.Errorf("%d columns: %q, want %q", room, got, want)
+		}
+	}
+}
+
+func TestAScreenThatIsNoTerminalShowsPlainLines(t *testing.T) {
+	var b strings.Builder
+	c := &Screen{Out: &b}
+	c.footer([]string{"never shown"})
+	c.heading("Heading")
+	c.line(c.decision(0, someEntry("important")))
+	if got := b.String(); strings.Contains(got, "\x1b") || strings.Contains(got, "never shown") || !strings.Contains(got, "\nHeading\n") {
+		t.Errorf("got %q", got)
+	}
+	b.Reset()
+	c.Colour = true
+	c.line(c.decision(0, someEntry("important")))
+	if got := b.String(); strings.Count(got, "\x1b[0m") != strings.Count(got, "\x1b[")/2 || !strings.Contains(got, "\x1b[1;32m") {
+		t.Errorf("colours do not end: %q", got)
+	}
+}
+
+func TestTheFooterStaysBelow(t *testing.T) {
+	var b strings.Builder
+	c := &Screen{Out: &b, Live: true}
+	c.footer([]string{"one", "two"})
+	c.line("scrolls")
+	c.footer(nil)
+	c.line("end")
+	want := "one\ntwo\n" + "\x1b[2F\x1b[J" + "scrolls\none\ntwo\n" + "\x1b[2F\x1b[J" + "end\n"
+	if got := b.String(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+type brokenPipe struct{ n int }
+
+func (w *brokenPipe) Write([]byte) (int, error) { w.n++; return 0, errors.New("gone") }
+
+func TestAReaderThatWentAwayIsWrittenToOnce(t *testing.T) {
+	w := new(brokenPipe)
+	c := &Screen{Out: w}
+	for range 3 {
+		c.line("text")
+	}
+	if w.n != 1 {
+		t.Errorf("%d writes after the first failed", w.n-1)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/daemon"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -27,9 +28,9 @@ func TestSpamIsReadBeforeItMoves(t *testing.T) {
 	h, _ := client(t, e, inbox)
 	for _, d := range []deed{junks, reads, marks, answers} {
 		uid := h.mustPut(t, inbox)
-		must(t, h.flag(d, uid, "$Important"))
+		testkit.OK(t, h.flag(d, uid, "$Important"))
 		flags, there, err := h.flags(uid)
-		must(t, err)
+		testkit.OK(t, err)
 		if !there || !has(flags, string(imap.FlagSeen)) {
 			t.Errorf("%v: the flags are %v, want \\Seen among them", d, flags)
 		}
@@ -53,35 +54,35 @@ func TestTheOwnersDayBeginsBeforeTheMailComes(t *testing.T) {
 			}, known)
 		}}},
 	})
-	must(t, err)
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		must(t, <-ended)
-		must(t, d.Close())
+		testkit.OK(t, <-ended)
+		testkit.OK(t, d.Close())
 	})
 	start, err := night(time.Now())
-	must(t, err)
+	testkit.OK(t, err)
 	s := &stage{
 		o: Options{Patience: 3 * time.Minute, Fast: true}, daemon: d, postman: postman, owner: postman,
 		plan: NewPlan(1, start, 10, time.Minute), there: map[string]int{},
 	}
 	active := func() (at store.Moment, days uint32) {
 		t.Helper()
-		must(t, d.Each(ctx, func(d *desk.Desk) error {
+		testkit.OK(t, d.Each(ctx, func(d *desk.Desk) error {
 			a := d.Filter.State().Account
 			at, days = a.LastActive, a.ActiveDays
 			return nil
 		}))
 		return at, days
 	}
-	must(t, s.until(ctx, "connect", s.scanned))
+	testkit.OK(t, s.until(ctx, "connect", s.scanned))
 	if at, days := active(); at != 0 || days != 0 {
 		t.Fatalf("she was active at %d, on %d days, before the demo", at, days)
 	}
-	must(t, s.wake(ctx))
+	testkit.OK(t, s.wake(ctx))
 	if _, days := active(); days != 1 {
 		t.Errorf("she was active on %d days once she wrote, want 1", days)
 	}

@@ -21,14 +21,8 @@ import (
 func startServer(t *testing.T) *embedded {
 	t.Helper()
 	e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.OK(t, err)
+	t.Cleanup(func() { testkit.OK(t, e.close()) })
 	return e
 }
 
@@ -37,35 +31,26 @@ func client(t *testing.T, e *embedded, mailbox string) (*hand, *testkit.Transcri
 	t.Helper()
 	w := new(testkit.Transcript)
 	c, err := imapclient.DialInsecure(e.Addr, &imapclient.Options{DebugWriter: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	h := &hand{c: c, unhook: func() bool { return true }}
 	t.Cleanup(h.close)
-	must(t, c.Login(e.User, e.Password).Wait())
+	testkit.OK(t, c.Login(e.User, e.Password).Wait())
 	_, err = c.Select(mailbox, nil).Wait()
-	must(t, err)
+	testkit.OK(t, err)
 	return h, w
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (h *hand) mustPut(t *testing.T, mailbox string) imap.UID {
 	t.Helper()
 	uid, err := h.put(mailbox, []byte("From: a@b.example\r\nSubject: x\r\n\r\ntext\r\n"), time.Now())
-	must(t, err)
+	testkit.OK(t, err)
 	return uid
 }
 
 func TestAWrongPasswordIsRefused(t *testing.T) {
 	e := startServer(t)
 	c, err := imapclient.DialInsecure(e.Addr, nil)
-	must(t, err)
+	testkit.OK(t, err)
 	defer c.Close()
 	if err := c.Login(e.User, "guess").Wait(); err == nil {
 		t.Error("a wrong password was taken")
@@ -79,19 +64,19 @@ func TestKeywordsAreKept(t *testing.T) {
 	e := startServer(t)
 	h, _ := client(t, e, inbox)
 	data, err := h.c.Select(inbox, nil).Wait()
-	must(t, err)
+	testkit.OK(t, err)
 	for _, want := range []imap.Flag{imap.FlagWildcard, imap.FlagSeen, imap.FlagFlagged, imap.FlagAnswered} {
 		if !has(data.PermanentFlags, string(want)) {
 			t.Errorf("PERMANENTFLAGS %v lack %s", data.PermanentFlags, want)
 		}
 	}
 	uid := h.mustPut(t, inbox)
-	must(t, h.c.Noop().Wait())
-	must(t, h.set(imap.StoreFlagsAdd, uid, "$Important", `\Seen`, "$label1"))
-	must(t, h.set(imap.StoreFlagsDel, uid, "$label1"))
+	testkit.OK(t, h.c.Noop().Wait())
+	testkit.OK(t, h.set(imap.StoreFlagsAdd, uid, "$Important", `\Seen`, "$label1"))
+	testkit.OK(t, h.set(imap.StoreFlagsDel, uid, "$label1"))
 	other, _ := client(t, e, inbox)
 	flags, there, err := other.flags(uid)
-	must(t, err)
+	testkit.OK(t, err)
 	if !there || !has(flags, "$important") || !has(flags, `\seen`) || has(flags, "$label1") {
 		t.Errorf("flags are %v (there: %v)", flags, there)
 	}
@@ -105,17 +90,17 @@ func TestOnlyWhatWasAnnouncedIsSpokenOf(t *testing.T) {
 	// The reader's session has not told it of the message yet: FETCH, SEARCH and
 	// STORE must not either. At their end it may.
 	found, err := reader.c.Fetch(imap.UIDSetNum(uid), &imap.FetchOptions{UID: true, Flags: true}).Collect()
-	must(t, err)
+	testkit.OK(t, err)
 	if len(found) != 0 {
 		t.Errorf("a message that was not announced was fetched: %+v", found[0])
 	}
-	must(t, reader.c.Noop().Wait())
+	testkit.OK(t, reader.c.Noop().Wait())
 	if found, err = reader.c.Fetch(imap.UIDSet{{Start: 1, Stop: 0}}, &imap.FetchOptions{UID: true, Flags: true}).Collect(); err != nil || len(found) != 1 || found[0].SeqNum != 1 {
 		t.Errorf("after NOOP: %v, %v", found, err)
 	}
 	postman.mustPut(t, inbox)
 	search, err := reader.c.UIDSearch(&imap.SearchCriteria{}, nil).Wait()
-	must(t, err)
+	testkit.OK(t, err)
 	if got := search.AllUIDs(); !slices.Equal(got, []imap.UID{uid}) {
 		t.Errorf("search finds %v, want what was announced, %d", got, uid)
 	}
@@ -132,7 +117,7 @@ func TestIdleTellsOfWhatCameBeforeIt(t *testing.T) {
 		before := strings.Count(w.String(), "EXISTS")
 		postman.mustPut(t, inbox)
 		idle, err := reader.c.Idle()
-		must(t, err)
+		testkit.OK(t, err)
 		deadline := time.Now().Add(time.Minute)
 		for strings.Count(w.String(), "EXISTS") == before {
 			if time.Now().After(deadline) {
@@ -140,8 +125,8 @@ func TestIdleTellsOfWhatCameBeforeIt(t *testing.T) {
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
-		must(t, idle.Close())
-		must(t, idle.Wait())
+		testkit.OK(t, idle.Close())
+		testkit.OK(t, idle.Wait())
 	}
 }
 
@@ -150,11 +135,11 @@ func TestAMoveIsToldOnceToEverybody(t *testing.T) {
 	mover, mine := client(t, e, inbox)
 	_, _ = mover.mustPut(t, inbox), mover.mustPut(t, inbox)
 	uid := mover.mustPut(t, inbox)
-	must(t, mover.c.Noop().Wait())
+	testkit.OK(t, mover.c.Noop().Wait())
 	other, theirs := client(t, e, inbox)
-	must(t, mover.move(uid-1, "Junk"))
-	must(t, mover.c.Noop().Wait())
-	must(t, other.c.Noop().Wait())
+	testkit.OK(t, mover.move(uid-1, "Junk"))
+	testkit.OK(t, mover.c.Noop().Wait())
+	testkit.OK(t, other.c.Noop().Wait())
 	for who, w := range map[string]*testkit.Transcript{"the mover": mine, "another": theirs} {
 		if n := strings.Count(w.String(), "* 2 EXPUNGE"); n != 1 || strings.Count(w.String(), "EXPUNGE\r\n") != n {
 			t.Errorf("%s was told %d times", who, strings.Count(w.String(), "EXPUNGE\r\n"))
@@ -182,7 +167,7 @@ func TestMovesBothWaysAtOnceGoOn(t *testing.T) {
 		for range 40 {
 			uids = append(uids, h.mustPut(t, from))
 		}
-		must(t, h.c.Noop().Wait())
+		testkit.OK(t, h.c.Noop().Wait())
 		wg.Go(func() {
 			for _, uid := range uids {
 				if err := h.move(uid, to); err != nil {
@@ -208,9 +193,9 @@ func TestMovesBothWaysAtOnceGoOn(t *testing.T) {
 
 func TestCloseEndsEveryConnection(t *testing.T) {
 	e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
-	must(t, err)
+	testkit.OK(t, err)
 	h, _ := client(t, e, inbox)
-	must(t, e.close())
+	testkit.OK(t, e.close())
 	select {
 	case <-h.c.Closed():
 	case <-time.After(time.Minute):
@@ -218,8 +203,8 @@ func TestCloseEndsEveryConnection(t *testing.T) {
 	}
 	for range 20 { // also when it had no time to begin
 		e, err := startEmbedded(t.Context(), slog.New(slog.DiscardHandler))
-		must(t, err)
-		must(t, e.close())
+		testkit.OK(t, err)
+		testkit.OK(t, e.close())
 		if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", e.Addr); err == nil {
 			t.Error("the port is still open")
 			c.Close()

@@ -44,9 +44,7 @@ func (c checked) run(t *testing.T) (Report, string) {
 	if c.dir == "" {
 		c.dir = t.TempDir()
 		// On its own, for a umask would not matter then.
-		if err := os.Chmod(c.dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chmod(c.dir, 0o700))
 	}
 	path := filepath.Join(c.dir, "hinged.toml")
 	if !strings.Contains(c.imap, "external") && !strings.Contains(c.imap, "password_command") {
@@ -54,14 +52,10 @@ func (c checked) run(t *testing.T) (Report, string) {
 	}
 	text := fmt.Sprintf("state_dir = 'state'\nsocket = 'socket'\n[[account]]\nname = 'me'\nowner = ['owner@example.org']\n%s\n[account.imap]\n%s\n", c.account, c.imap)
 	for name, data := range map[string]string{"hinged.toml": text, "password": c.secret + "\n"} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(c.dir, name), []byte(data), 0o600))
 	}
 	conf, err := config.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ch := &Checker{
 		Path: path, Config: conf, StorePath: filepath.Join(conf.StateDir, "hinged.db"),
 		IMAP: func(a *config.Account) (imap.Options, error) {
@@ -87,9 +81,7 @@ func (c checked) run(t *testing.T) (Report, string) {
 		}
 	}()
 	r, err := ch.Run(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if len(told) != len(r.Findings) || r.OK == slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Fail }) {
 		t.Errorf("told %d of %d findings, ok is %v", len(told), len(r.Findings), r.OK)
 	}
@@ -165,9 +157,7 @@ func allFlags(t *testing.T, owner *testkit.Owner, mailbox string) string {
 	t.Helper()
 	owner.Select(mailbox)
 	all, err := owner.Client().Fetch(goimap.UIDSet{{Start: 1}}, &goimap.FetchOptions{UID: true, Flags: true}).Collect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	out := ""
 	for _, m := range all {
 		out += fmt.Sprint(m.UID, slices.DeleteFunc(m.Flags, func(f goimap.Flag) bool { return f == `\Recent` }))
@@ -273,13 +263,9 @@ func later(c *tls.Config) *tls.Config {
 func TestAServerWithoutKeywords(t *testing.T) {
 	t.Parallel()
 	rules, err := os.MkdirTemp("", "acl") //nolint:usetesting // Dovecot must be able to enter it
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(rules) })
-	if err := errors.Join(os.Chmod(rules, 0o755), os.WriteFile(filepath.Join(rules, "acl"), []byte("* owner lrsi\n"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(os.Chmod(rules, 0o755), os.WriteFile(filepath.Join(rules, "acl"), []byte("* owner lrsi\n"), 0o644)))
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{Config: fmt.Sprintf(
 		"mail_plugins = acl\nprotocol imap {\n  mail_plugins = acl imap_acl\n}\nplugin {\n  acl = vfile:%s/acl\n}\n", rules)})
 	owner := d.Owner(t)
@@ -363,38 +349,28 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 	in := func(t *testing.T) (checked, string) {
 		c := base
 		c.dir = t.TempDir()
-		if err := os.Mkdir(filepath.Join(c.dir, "state"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(filepath.Join(c.dir, "state"), 0o700))
 		return c, filepath.Join(c.dir, "state", "hinged.db")
 	}
 	t.Run("a store that opens", func(t *testing.T) {
 		c, db := in(t)
 		s, err := boltfile.Open(db, boltfile.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		_, got := c.run(t)
 		wants(t, got, "OK state: |is writable", "WARN store: |another process has")
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, s.Close())
 		_, got = c.run(t)
 		wants(t, got, "OK store: |opens, and no daemon runs")
 	})
 	t.Run("a damaged store", func(t *testing.T) {
 		c, db := in(t)
-		if err := os.WriteFile(db, bytes.Repeat([]byte("x"), 1<<16), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(db, bytes.Repeat([]byte("x"), 1<<16), 0o600))
 		_, got := c.run(t)
 		wants(t, got, "FAIL store: |Fix: ")
 	})
 	t.Run("no store at all in a directory for all", func(t *testing.T) {
 		c, db := in(t)
-		if err := os.Chmod(filepath.Dir(db), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Chmod(filepath.Dir(db), 0o755))
 		_, got := c.run(t)
 		wants(t, got, "WARN state: |chmod 700 ", "OK store: |not exist yet")
 		if left, err := os.ReadDir(filepath.Dir(db)); err != nil || len(left) != 0 {
@@ -404,9 +380,7 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 	t.Run("a state directory that is a file", func(t *testing.T) {
 		c := base
 		c.dir = t.TempDir()
-		if err := os.WriteFile(filepath.Join(c.dir, "state"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(c.dir, "state"), nil, 0o600))
 		_, got := c.run(t)
 		wants(t, got, "FAIL state: |cannot be written to")
 	})
@@ -414,9 +388,7 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 		c := base
 		c.dir = t.TempDir()
 		l, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(c.dir, "socket"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer l.Close()
 		c.change = func(c *Checker) { c.Patience = 200 * time.Millisecond }
 		_, got := c.run(t)
@@ -433,23 +405,17 @@ func TestStateStoreAndSecretsAreLookedAt(t *testing.T) {
 func TestWhoCanReadAFile(t *testing.T) {
 	t.Parallel()
 	open, err := os.MkdirTemp("", "open") //nolint:usetesting // everybody can enter what is above it
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(open) })
 	path := filepath.Join(open, "password")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, nil, 0o600))
 	for _, tt := range []struct {
 		dir, file os.FileMode
 		want      Level
 	}{
 		{0o755, 0o600, OK}, {0o755, 0o400, OK}, {0o755, 0o640, Warn}, {0o755, 0o644, Fail}, {0o700, 0o604, OK}, {0o711, 0o604, Fail},
 	} {
-		if err := errors.Join(os.Chmod(open, tt.dir), os.Chmod(path, tt.file)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(os.Chmod(open, tt.dir), os.Chmod(path, tt.file)))
 		if got, _, text := Readers(path); got != tt.want {
 			t.Errorf("%o in a directory of %o: got %s, %s; want %s", tt.file, tt.dir, got, text, tt.want)
 		}

@@ -26,9 +26,7 @@ func TestOwnCertificateIsChecked(t *testing.T) {
 	authority, other := testkit.NewAuthority(t, "our authority"), testkit.NewAuthority(t, "another authority")
 	dir := t.TempDir()
 	trusted := filepath.Join(dir, "authority.pem")
-	if err := os.WriteFile(trusted, authority.Certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(trusted, authority.Certificate, 0o600))
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true, Config: testkit.WantsCertificates(trusted)})
 	for _, tt := range []struct {
 		name  string
@@ -49,17 +47,11 @@ func TestOwnCertificateIsChecked(t *testing.T) {
 			cert, key := tt.by.Issue(tt.owner, time.Now().Add(tt.left))
 			files := map[string][]byte{filepath.Join(dir, "cert.pem"): cert, filepath.Join(dir, "key.pem"): key}
 			for path, data := range files {
-				if err := os.WriteFile(path, data, tt.mode); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Chmod(path, tt.mode); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(path, data, tt.mode))
+				testkit.OK(t, os.Chmod(path, tt.mode))
 			}
 			pair, err := tls.X509KeyPair(cert, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			lines := place(d.Addr, "tls") + fmt.Sprintf("\nauth = 'external'\ncert_file = '%[1]s/cert.pem'\nkey_file = '%[1]s/key.pem'", dir)
 			_, got := checked{imap: lines, change: func(c *Checker) {
 				c.IMAP = func(a *config.Account) (imap.Options, error) {
@@ -76,9 +68,7 @@ func TestOwnCertificateIsChecked(t *testing.T) {
 func TestTheDashboardIsTested(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer taken.Close()
 	users := []config.User{{Name: "ann", PasswordHash: "x"}, {Name: "op", PasswordHashFile: "x"}, {Name: "robot"}}
 	for name, c := range map[string]struct {

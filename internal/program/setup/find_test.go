@@ -193,13 +193,9 @@ func TestLookingFindsTheMailboxAsItIs(t *testing.T) {
 	before := fmt.Sprint(owner.All("INBOX"), owner.All("Sent"))
 	f := Finder{}
 	server, err := f.Find(t.Context(), Wanted{Address: d.User, Server: d.Addr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	got, err := f.Look(t.Context(), server, wanted(d), now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	text := strings.Join(got.Lines(), "\n")
 	for _, want := range []string{
 		"login as owner@example.org", "IDLE, CONDSTORE, MOVE, UIDPLUS, SPECIAL-USE",

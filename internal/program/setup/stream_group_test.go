@@ -62,9 +62,7 @@ func produced(t *testing.T, brokers []string, topic string, n ...int) {
 	c := admin(t, brokers)
 	for p, n := range n {
 		for range n {
-			if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Partition: int32(p), Key: []byte("k"), Value: []byte("v")}).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Partition: int32(p), Key: []byte("k"), Value: []byte("v")}).FirstErr())
 		}
 	}
 }
@@ -72,9 +70,7 @@ func produced(t *testing.T, brokers []string, topic string, n ...int) {
 func admin(t *testing.T, brokers []string) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -87,9 +83,7 @@ func committed(t *testing.T, brokers []string, next int64) {
 	if err == nil {
 		err = res.Topics["hinged.input"][0].Error
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // cut deletes the first records of partition 0 of the input.
@@ -135,23 +129,15 @@ func TestAPositionOutsideOfTheLogIsAFailure(t *testing.T) {
 // at makes a store that got somewhere in a partition.
 func at(p store.Partition, next int64, partitions int32) func(t *testing.T, path string) {
 	return func(t *testing.T, path string) {
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(filepath.Dir(path), 0o700))
 		s, err := boltfile.Open(path, boltfile.Options{NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		files, err := stream.OpenFiles(path, boltfile.Options{NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		begin := func(f *boltfile.Store) error {
 			return f.BeginPartition(p, store.LogPosition{Next: next, Partitions: partitions})
 		}
-		if err := errors.Join(files.Begin(p, begin), files.Close(), s.Close()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, errors.Join(files.Begin(p, begin), files.Close(), s.Close()))
 	}
 }
 

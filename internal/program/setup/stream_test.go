@@ -29,6 +29,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // streamCase is a configuration with a section [kafka], and how it is checked.
@@ -48,9 +49,7 @@ type streamCase struct {
 func (s streamCase) run(t *testing.T) (Report, string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Chmod(dir, 0o700))
 	text := fmt.Sprintf("state_dir = 'state'\nsocket = 'socket'\n[kafka]\nbrokers = ['%s']\n", strings.Join(s.brokers, "', '"))
 	if s.cert == "" {
 		text += "tls = 'none'\n"
@@ -58,14 +57,10 @@ func (s streamCase) run(t *testing.T) (Report, string, error) {
 		text += "ca_file = 'ca.pem'\n"
 	}
 	for name, data := range map[string]string{"hinged.toml": text + s.more, "ca.pem": s.cert, "password": cmp.Or(s.password, "tulip") + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
 	conf, err := config.Load(filepath.Join(dir, "hinged.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if s.patience == 0 {
 		s.patience = time.Minute
 	}
@@ -107,9 +102,7 @@ func (s streamCase) run(t *testing.T) (Report, string, error) {
 func (s streamCase) finds(t *testing.T, ok bool, patterns ...string) {
 	t.Helper()
 	r, found, err := s.run(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, p := range patterns {
 		if !regexp.MustCompile("(?m)^" + p).MatchString(found) {
 			t.Errorf("want %s in\n%s", p, found)
@@ -124,9 +117,7 @@ func (s streamCase) finds(t *testing.T, ok bool, patterns ...string) {
 func cluster(t *testing.T, o ...kfake.Opt) []string {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, o...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(c.Close)
 	return c.ListenAddrs()
 }
@@ -143,9 +134,7 @@ func topic(t *testing.T, brokers []string, partitions int, name string, settings
 	if err == nil {
 		err = res.Errors[name]
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // good creates the four topics as they should be, except those named.
@@ -195,9 +184,7 @@ func TestAllIsWellWithKafka(t *testing.T) {
 	c := &kafkago.Client{Addr: kafkago.TCP(brokers...), Transport: new(kafkago.Transport)}
 	for _, name := range []string{"hinged.input", "hinged.decisions", "hinged.dead-letters", "hinged.snapshots"} {
 		res, err := c.ListOffsets(t.Context(), &kafkago.ListOffsetsRequest{Topics: map[string][]kafkago.OffsetRequest{name: {kafkago.LastOffsetOf(0)}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if end := res.Topics[name][0].LastOffset; end != 0 {
 			t.Errorf("%s has %d records in partition 0, want none", name, end)
 		}
@@ -206,6 +193,13 @@ func TestAllIsWellWithKafka(t *testing.T) {
 
 func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 	t.Parallel()
+	// All are good but one, which is so.
+	but := func(partitions int, name string, settings ...string) func(*testing.T, []string) {
+		return func(t *testing.T, brokers []string) {
+			good(t, brokers, name)
+			topic(t, brokers, partitions, name, settings...)
+		}
+	}
 	for _, tt := range []struct {
 		name   string
 		topics func(t *testing.T, brokers []string)
@@ -223,46 +217,16 @@ func TestTopicsThatAreMissingOrUnfit(t *testing.T) {
 		{"one is missing", func(t *testing.T, b []string) { good(t, b, "hinged.dead-letters") }, "", false, []string{
 			`FAIL  kafka: topics: the topic hinged.dead-letters \(dead_letters\) is not there.* --partitions 4$`, `OK    kafka: rights: `,
 		}},
-		{"snapshots have another number of partitions", func(t *testing.T, b []string) {
-			good(t, b, "hinged.snapshots")
-			topic(t, b, 3, "hinged.snapshots", cleanupPolicy, "compact")
-		}, "", false, []string{`FAIL  kafka: partitions: hinged.input has 4 partitions and hinged.snapshots has 3: .* Fix: use another topic`}},
-		{"snapshots are deleted", func(t *testing.T, b []string) {
-			good(t, b, "hinged.snapshots")
-			topic(t, b, 4, "hinged.snapshots")
-		}, "", false, []string{`FAIL  kafka: compaction: hinged.snapshots has cleanup.policy=delete: .* --alter --topic hinged.snapshots --add-config cleanup.policy=compact$`}},
-		{"the input is compacted", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", cleanupPolicy, "compact")
-		}, "", false, []string{`FAIL  kafka: compaction: hinged.input is compacted: of each account only its last record is kept\. Fix: `}},
-		{"decisions are compacted", func(t *testing.T, b []string) {
-			good(t, b, "hinged.decisions")
-			topic(t, b, 4, "hinged.decisions", cleanupPolicy, "compact")
-		}, "", true, []string{`WARN  kafka: compaction: hinged.decisions is compacted`}},
-		{"the input is kept for a day", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "86400000")
-		}, "", true, []string{`WARN  kafka: retention: hinged.input keeps records for 1d: .* Fix: .*retention.ms=604800000$`}},
-		{"the input is kept for less than two snapshots", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "86400000")
-		}, "snapshot_interval = '13h'", false, []string{`FAIL  kafka: retention: hinged.input keeps records for 1d, and a snapshot is made every 13h: `}},
-		{"the input is kept for ever", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "-1")
-		}, "", true, []string{`OK    kafka: retention: hinged.input keeps its records for ever$`}},
-		{"the input is kept up to a size", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", retentionMillis, "-1", retentionBytes, "1000000")
-		}, "", true, []string{`WARN  kafka: retention: hinged.input keeps its records for ever, and at most 1000000 bytes of each partition`}},
-		{"snapshots take small records alone", func(t *testing.T, b []string) {
-			good(t, b, "hinged.snapshots")
-			topic(t, b, 4, "hinged.snapshots", cleanupPolicy, "compact", maxMessageBytes, "100000")
-		}, "", false, []string{`FAIL  kafka: size: hinged.snapshots takes records of 100000 bytes at most`}},
-		{"the input takes greater records than the dead letters", func(t *testing.T, b []string) {
-			good(t, b, "hinged.input")
-			topic(t, b, 4, "hinged.input", maxMessageBytes, "8000000")
-		}, "", true, []string{`WARN  kafka: size: hinged.dead-letters takes records of 1114124 bytes at most, hinged.input of 8000000: .* --add-config max.message.bytes=8065536$`}},
+		{"snapshots have another number of partitions", but(3, "hinged.snapshots", cleanupPolicy, "compact"), "", false, []string{`FAIL  kafka: partitions: hinged.input has 4 partitions and hinged.snapshots has 3: .* Fix: use another topic`}},
+		{"snapshots are deleted", but(4, "hinged.snapshots"), "", false, []string{`FAIL  kafka: compaction: hinged.snapshots has cleanup.policy=delete: .* --alter --topic hinged.snapshots --add-config cleanup.policy=compact$`}},
+		{"the input is compacted", but(4, "hinged.input", cleanupPolicy, "compact"), "", false, []string{`FAIL  kafka: compaction: hinged.input is compacted: of each account only its last record is kept\. Fix: `}},
+		{"decisions are compacted", but(4, "hinged.decisions", cleanupPolicy, "compact"), "", true, []string{`WARN  kafka: compaction: hinged.decisions is compacted`}},
+		{"the input is kept for a day", but(4, "hinged.input", retentionMillis, "86400000"), "", true, []string{`WARN  kafka: retention: hinged.input keeps records for 1d: .* Fix: .*retention.ms=604800000$`}},
+		{"the input is kept for less than two snapshots", but(4, "hinged.input", retentionMillis, "86400000"), "snapshot_interval = '13h'", false, []string{`FAIL  kafka: retention: hinged.input keeps records for 1d, and a snapshot is made every 13h: `}},
+		{"the input is kept for ever", but(4, "hinged.input", retentionMillis, "-1"), "", true, []string{`OK    kafka: retention: hinged.input keeps its records for ever$`}},
+		{"the input is kept up to a size", but(4, "hinged.input", retentionMillis, "-1", retentionBytes, "1000000"), "", true, []string{`WARN  kafka: retention: hinged.input keeps its records for ever, and at most 1000000 bytes of each partition`}},
+		{"snapshots take small records alone", but(4, "hinged.snapshots", cleanupPolicy, "compact", maxMessageBytes, "100000"), "", false, []string{`FAIL  kafka: size: hinged.snapshots takes records of 100000 bytes at most`}},
+		{"the input takes greater records than the dead letters", but(4, "hinged.input", maxMessageBytes, "8000000"), "", true, []string{`WARN  kafka: size: hinged.dead-letters takes records of 1114124 bytes at most, hinged.input of 8000000: .* --add-config max.message.bytes=8065536$`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -316,17 +280,13 @@ func TestTheWayToKafkaIsBarred(t *testing.T) {
 func certificate(t *testing.T) (pair tls.Certificate, text string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 

@@ -19,9 +19,7 @@ func onBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("kfake", func(t *testing.T) {
 		c, err := kfake.NewCluster(kfake.NumBrokers(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		t.Cleanup(c.Close)
 		test(t, newWorld(t, c.ListenAddrs()))
 	})

@@ -10,11 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/hinged/hinged/ingest/kafka"
 	"github.com/hinged/hinged/internal/account/filter"
@@ -39,9 +42,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	topics := kafka.Topics{Input: "in", Decisions: "decisions", DeadLetters: "dead", Snapshots: "snapshots"}
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topics.All()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(c.Close)
 	w := &world{t: t, broker: c.ListenAddrs()[0], mail: testkit.NewMail(1), every: 1 << 30}
 	w.client = kafka.New(kafka.Options{
@@ -85,15 +86,11 @@ func (w *world) send(n int) {
 func (w *world) live(ready func(stream.Status) bool) []Account {
 	w.t.Helper()
 	s, err := stream.OpenFiles(filepath.Join(w.t.TempDir(), "live.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	o := w.engine()
 	o.Files = s
 	e, err := stream.New(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
@@ -112,16 +109,10 @@ func (w *world) live(ready func(stream.Status) bool) []Account {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, <-ended)
 	out, err := digests(w.t.Context(), s)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
+	testkit.OK(w.t, s.Close())
 	all := map[string][2]string{}
 	for _, a := range out {
 		all[a.Account] = [2]string{a.Model, a.State}
@@ -155,9 +146,7 @@ func TestAReplayFromTheFirstRecordGivesTheDigestsOfTheDaemon(t *testing.T) {
 	before := w.ends()
 	into := filepath.Join(t.TempDir(), "rebuilt.db")
 	got, err := w.replay(into)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if !slices.Equal(got.Accounts, want) {
 		t.Errorf("got %v\nwant %v", got.Accounts, want)
 	}
@@ -174,14 +163,10 @@ func TestAReplayFromTheFirstRecordGivesTheDigestsOfTheDaemon(t *testing.T) {
 	}
 	// What was made is a store.
 	s, err := boltfile.OpenReadOnly(into, boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer s.Close()
 	files, err := stream.ReadFiles(into, boltfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer files.Close()
 	if again, err := digests(t.Context(), files); err != nil || !slices.Equal(again, want) {
 		t.Errorf("in the file: %v, %v", again, err)
@@ -203,9 +188,7 @@ func (w *world) ends() map[string][]kafka.Watermark {
 func (w *world) marks(topic string) []kafka.Watermark {
 	w.t.Helper()
 	m, err := w.client.Watermarks(w.t.Context(), topic)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.OK(w.t, err)
 	return m
 }
 
@@ -216,9 +199,7 @@ func TestAReplayEndsWhereTheLogEndedAtItsBeginning(t *testing.T) {
 	// More comes once the replay has looked where the logs end.
 	broker := &busy{Broker: stream.Client(w.client), more: func() { w.send(30) }}
 	got, err := Run(t.Context(), Options{Broker: broker, Engine: w.engine(), Into: filepath.Join(t.TempDir(), "r.db"), Store: boltfile.Options{NoSync: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if got.Messages != 60 || !slices.Equal(got.Accounts, want) {
 		t.Errorf("got %d messages and %v\nwant 60 and %v", got.Messages, got.Accounts, want)
 	}
@@ -242,9 +223,7 @@ func (b *busy) Watermarks(ctx context.Context, topic string) ([]kafka.Watermark,
 func TestAReplayIntoAFileThatIsThereIsRefused(t *testing.T) {
 	w := newWorld(t)
 	into := filepath.Join(t.TempDir(), "precious.db")
-	if err := os.WriteFile(into, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(into, []byte("mine"), 0o600))
 	if _, err := w.replay(into); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), into) {
 		t.Errorf("got %v, want that it is there", err)
 	}
@@ -264,6 +243,105 @@ func TestAReplayThatIsInterruptedLeavesNothing(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was interrupted", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// cut deletes the first records of every partition of the input, up to an offset.
+func (w *world) cut(at [partitions]int64) {
+	w.t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(w.broker))
+	testkit.OK(w.t, err)
+	defer c.Close()
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	topic := kmsg.NewDeleteRecordsRequestTopic()
+	topic.Topic = "in"
+	for i, offset := range at {
+		p := kmsg.NewDeleteRecordsRequestTopicPartition()
+		p.Partition, p.Offset = int32(i), offset
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	req.Topics = append(req.Topics, topic)
+	res, err := req.RequestWith(w.t.Context(), c)
+	testkit.OK(w.t, err)
+	for _, p := range res.Topics[0].Partitions {
+		if p.ErrorCode != 0 || p.LowWatermark == 0 {
+			w.t.Fatalf("partition %d begins at %d, error %d", p.Partition, p.LowWatermark, p.ErrorCode)
+		}
+	}
+}
+
+// halves are in the middle of the partitions of the input.
+func (w *world) halves() (at [partitions]int64) {
+	w.t.Helper()
+	for i, m := range w.marks("in") {
+		at[i] = m.End / 2
+	}
+	return at
+}
+
+// snapshots are the positions of the newest snapshots.
+func (w *world) snapshots() (at [partitions]int64) {
+	w.t.Helper()
+	for i, m := range w.marks("snapshots") {
+		r := w.client.Read("snapshots", kafka.TopicID{}, int32(i), m.First)
+		for next := m.First; next < m.End; {
+			b, err := r.Next(w.t.Context(), 1000, 1<<20)
+			testkit.OK(w.t, err)
+			next = max(next, b.Next)
+			for _, record := range b.Records {
+				if name, ok := strings.CutPrefix(string(record.Key), "manifest/"); ok && record.Value != nil {
+					position, err := strconv.ParseInt(name[strings.IndexByte(name, '/')+1:], 16, 64)
+					testkit.OK(w.t, err)
+					at[i] = max(at[i], position)
+				}
+			}
+		}
+		r.Close()
+	}
+	return at
+}
+
+// snapshotted reports whether this process has made a snapshot of every partition.
+func snapshotted(s stream.Status) bool {
+	for i := range s.Partitions {
+		if s.Partitions[i].Snapshots == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func TestAReplayFromSnapshotsGivesTheDigestsOfTheDaemon(t *testing.T) {
+	w := newWorld(t)
+	w.every = 20
+	w.send(200)
+	w.live(snapshotted)
+	w.cut(w.snapshots())
+	w.send(20)
+	w.every = 1 << 30
+	want := w.live(everything) // which itself begins at the snapshots
+	got, err := w.replay(filepath.Join(t.TempDir(), "rebuilt.db"))
+	testkit.OK(t, err)
+	if !slices.Equal(got.Accounts, want) {
+		t.Errorf("got %v\nwant %v", got.Accounts, want)
+	}
+	for _, p := range got.Partitions {
+		if p.From != FromSnapshot || p.Offset == 0 || p.Next <= p.Offset {
+			t.Errorf("got %+v, want from a snapshot", p)
+		}
+	}
+}
+
+func TestALogWithoutItsFirstRecordAndWithoutASnapshotIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.send(60)
+	w.cut(w.halves())
+	dir := t.TempDir()
+	if _, err := w.replay(filepath.Join(dir, "r.db")); err == nil || errors.Is(err, os.ErrExist) {
+		t.Errorf("got %v, want that no state fits the log", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)

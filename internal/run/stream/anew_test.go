@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/snapshot"
 )
 
@@ -58,9 +59,7 @@ func TestASnapshotInPiecesIsPassedOver(t *testing.T) {
 	})
 	p.stop()
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	if err := v.scan(t.Context(), epoch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.scan(t.Context(), epoch))
 	positions, _ = v.positions(kafka.TopicID{})
 	newest, err := v.manifest(t.Context(), positions[0])
 	if err != nil || newest == nil {
@@ -106,16 +105,12 @@ func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
 	for n := range 3 {
 		c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte{byte(n)}})
 		// The last time all of the topic is read anew.
-		if err := v.scan(t.Context(), epoch.Add(time.Duration(n)*forgetAfter)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, v.scan(t.Context(), epoch.Add(time.Duration(n)*forgetAfter)))
 		if got, err := v.get(t.Context(), id); err != nil || !v.has(id) || !slices.Equal(got, []byte{byte(n)}) {
 			t.Fatalf("written %d times: got %v, %v", n+1, got, err)
 		}
 		v.spoil(id, int64(n))
-		if err := v.scan(t.Context(), epoch.Add(3*forgetAfter)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, v.scan(t.Context(), epoch.Add(3*forgetAfter)))
 		if _, err := v.get(t.Context(), id); v.has(id) || !errors.Is(err, ErrGone) {
 			t.Errorf("spoilt: got %v, want ErrGone", err)
 		}
@@ -123,13 +118,10 @@ func TestASpoiltChunkCountsAsMissingUntilItIsWrittenAnew(t *testing.T) {
 }
 
 func TestAllBrokenChunksAreFoundOnceOneWas(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 66, 5, 120)
+	c := filled(1, 66, 5, 120)
 	makeSnapshot(t, c)
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	if err := v.scan(t.Context(), epoch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.scan(t.Context(), epoch))
 	before := len(v.all())
 	broken := map[snapshot.ChunkID]bool{}
 	for id := range v.all() {
@@ -141,9 +133,7 @@ func TestAllBrokenChunksAreFoundOnceOneWas(t *testing.T) {
 	if len(broken) == 0 {
 		t.Fatalf("there are %d chunks; want several", before)
 	}
-	if err := v.examine(t.Context(), epoch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.examine(t.Context(), epoch))
 	if after := len(v.all()); after != before {
 		t.Errorf("examine() knows %d chunks, want %d", after, before)
 	}
@@ -172,21 +162,14 @@ func TestAfterBrokenChunksNewSnapshotsAreWhole(t *testing.T) {
 }
 
 func TestWithNoWholeSnapshotLeftAPartitionIsStopped(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 70, 4, 80)
+	c := filled(1, 70, 4, 80)
 	makeSnapshot(t, c)
 	retain(t, c)
 	breakChunks(c)
 	q := newProcess(t, c)
 	q.start(small)
 	fill(c, 71, 4, 80)
-	eventually(t, func() error {
-		s := q.engine.Status()
-		if len(s.Partitions) != 1 || !s.Partitions[0].Stopped {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
+	q.while(func(s Status) bool { return len(s.Partitions) != 1 || !s.Partitions[0].Stopped })
 	if problem := q.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "“hinged kafka recover 0” shows what can be done") {
 		t.Errorf("the problem does not say what to do: %s", problem)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -81,8 +82,7 @@ func TestAPartitionThatIsStoppedAtItsBeginningSaysWhatWaits(t *testing.T) {
 	p := newProcess(t, c)
 	mailTo(c, 0, 5, epoch)
 	now := epoch.Add(time.Hour)
-	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(func(o *Options) { o.SnapshotEvery = 1 << 40 })
 	p.stop()
 	mailTo(c, 5, 20, epoch.Add(time.Minute))
 	c.cut(testTopics.Input, 0, 15) // what it would go on from is gone
@@ -114,14 +114,11 @@ func TestWhatAStoppedPartitionIsBehindGrows(t *testing.T) {
 	now.Store(int64(time.Hour))
 	clock := func(o *Options) { o.Now = func() time.Time { return epoch.Add(time.Duration(now.Load())) } }
 	var err error
-	if p.store.Files, err = OpenFiles(p.path, boltfile.Options{NoSync: true}); err != nil {
-		t.Fatal(err)
-	}
+	p.store.Files, err = OpenFiles(p.path, boltfile.Options{NoSync: true})
+	testkit.OK(t, err)
 	id := store.Partition{Topic: testTopics.Input, Number: 0}
 	begin := func(f *boltfile.Store) error { return f.BeginPartition(id, store.LogPosition{Next: 2, Partitions: 1}) }
-	if err := errors.Join(p.store.Begin(id, begin), p.store.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, errors.Join(p.store.Begin(id, begin), p.store.Close()))
 	c.cut(testTopics.Input, 0, 3)
 	p.start(clock)
 	says(t, p, "3 records wait", func(_ Status, one PartitionStatus) bool { return one.Stopped && one.Lag != nil && *one.Lag == 3 })
@@ -161,9 +158,7 @@ func TestWithAllBrokersAwayWhatWaitsIsUnknown(t *testing.T) {
 
 func TestWithoutPartitionsOfTheGroupWhatWaitsIsUnknown(t *testing.T) {
 	e, err := New(Options{Broker: &broker{c: newCluster(1)}, Files: new(Files), Topics: testTopics, Filter: testFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if s := e.Status(); s.Lag != nil || s.OldestSeconds != nil {
 		t.Errorf("before it is in the group it says %+v", s)
 	}

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestAStreamComesToWhatTheFilterAloneComesTo(t *testing.T) {
-	c := newCluster(3)
-	fill(c, 1, 7, 300)
+	c := filled(3, 1, 7, 300)
 	got, out := undisturbed(t, c)
 	sameDigests(t, got, plain(t, c))
 	decided, dead := out.all(testTopics.Decisions), out.all(testTopics.DeadLetters)
@@ -33,14 +33,12 @@ var accidents = []struct {
 }{{"before it is written", false}, {"written, not acknowledged", true}}
 
 func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 2, 5, 120)
+	c := filled(2, 2, 5, 120)
 	want, twin := undisturbed(t, c)
 	for _, a := range accidents {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			own := newCluster(2)
-			own.topics[testTopics.Input] = c.topics[testTopics.Input]
+			own := c.anew()
 			p := newProcess(t, own)
 			var kills int
 			for caught := false; !caught; {
@@ -78,19 +76,15 @@ func TestKilledAtAnyStepItComesToTheSame(t *testing.T) {
 			p.broker.produce = nil
 			p.start()
 			sameDigests(t, digests(t, p.store), want)
-			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-				sameRecords(t, topic, own.all(topic), twin.all(topic))
-			}
+			sameOutput(t, own, twin)
 		})
 	}
 }
 
 func TestARebalanceInTheMiddleOfABatchLosesNothing(t *testing.T) {
-	c := newCluster(4)
-	fill(c, 3, 9, 300)
+	c := filled(4, 3, 9, 300)
 	want, twin := undisturbed(t, c)
-	own := newCluster(4)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	var calls atomic.Int32
 	p.broker.produce = func(_ string, _ []kafka.Record, written bool) error {
@@ -100,12 +94,9 @@ func TestARebalanceInTheMiddleOfABatchLosesNothing(t *testing.T) {
 		}
 		return nil
 	}
-	p.start(func(o *Options) { o.BatchRecords = 10 })
-	eventually(t, func() error { return caughtUp(own, p) })
+	p.run(func(o *Options) { o.BatchRecords = 10 })
 	sameDigests(t, digests(t, p.store), want)
-	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-		sameRecords(t, topic, own.all(topic), twin.all(topic))
-	}
+	sameOutput(t, own, twin)
 	if s := p.engine.Status(); s.Rebalances < 3 {
 		t.Errorf("got %d rebalances; the test is to have several", s.Rebalances)
 	}
@@ -165,32 +156,15 @@ func TestWhatIsHeldStaysBoundedWhileProduceIsRefused(t *testing.T) {
 	if n := len(c.all(testTopics.Decisions)); n < messages*8/10 {
 		t.Errorf("got %d decisions", n)
 	}
-	eventually(t, func() error {
-		if s := p.engine.Status(); s.Partitions[0].Problem != "" || !s.Partitions[0].CaughtUp() || *s.Partitions[0].OldestSeconds > 0 {
-			return fmt.Errorf("caught up it says %+v", s.Partitions[0])
-		}
-		return nil
+	p.while(func(s Status) bool {
+		return s.Partitions[0].Problem != "" || !s.Partitions[0].CaughtUp() || *s.Partitions[0].OldestSeconds > 0
 	})
 }
 
-func TestFewAccountsFitIntoMemory(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 5, 12, 300)
-	want, _ := undisturbed(t, c)
-	own := newCluster(2)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
-	p := newProcess(t, own)
-	p.start(func(o *Options) { o.CacheAccounts, o.CacheRows = 2, 50 })
-	eventually(t, func() error { return caughtUp(own, p) })
-	sameDigests(t, digests(t, p.store), want)
-}
-
 func TestTheBrokerIsGoneForAWhile(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 6, 5, 100)
+	c := filled(2, 6, 5, 100)
 	want, _ := undisturbed(t, c)
-	own := newCluster(2)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	var calls atomic.Int32
 	gone := func() error {
@@ -201,8 +175,7 @@ func TestTheBrokerIsGoneForAWhile(t *testing.T) {
 	}
 	p.broker.read = func(string, int32) error { return gone() }
 	p.broker.produce = func(string, []kafka.Record, bool) error { return gone() }
-	p.start(func(o *Options) { o.BatchRecords = 5 })
-	eventually(t, func() error { return caughtUp(own, p) })
+	p.run(func(o *Options) { o.BatchRecords = 5 })
 	sameDigests(t, digests(t, p.store), want)
 }
 
@@ -223,11 +196,8 @@ func TestAForgedReplyInAStreamTeachesNothing(t *testing.T) {
 	count := func(want Counts) {
 		t.Helper()
 		eventually(t, func() error { return caughtUp(c, p) })
-		eventually(t, func() error {
-			if n := p.engine.Status().Counts; n.Own != want.Own || n.Lessons != want.Lessons || n.Decisions() != want.Important {
-				return fmt.Errorf("got %+v, want %+v", n, want)
-			}
-			return nil
+		p.while(func(s Status) bool {
+			return s.Own != want.Own || s.Lessons != want.Lessons || s.Decisions() != want.Important
 		})
 	}
 	count(Counts{Important: 4})
@@ -248,15 +218,8 @@ func TestFeedbackThatNamesSeveralMessagesIsADeadLetter(t *testing.T) {
 		c.put(testTopics.Input, messageRecord("a", fmt.Appendf(nil, "Message-ID: <1@x>\r\nFrom: s%d@example.net\r\n\r\nhello\r\n", n), epoch))
 	}
 	c.put(testTopics.Input, feedbackRecord("a", "1@x", "important", "explicit", epoch))
-	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if n := p.engine.Status().Counts; n.Lessons != 0 || n.DeadLetters[kafka.Conflict] != 1 {
-			return fmt.Errorf("got %+v", n)
-		}
-		return nil
-	})
+	p := running(t, c)
+	p.while(func(s Status) bool { return s.Lessons != 0 || s.DeadLetters[kafka.Conflict] != 1 })
 	for _, r := range c.all(testTopics.DeadLetters) {
 		if why, _ := r.Header("x-hinged-reason"); string(why) != string(kafka.Conflict) {
 			t.Errorf("the reason is %q", why)
@@ -278,9 +241,7 @@ func TestCountsAndSkippedMarkers(t *testing.T) {
 	c.put(testTopics.Input, messageRecord("a", []byte("Subject: later\r\n\r\nx"), epoch.Add(time.Hour)))
 	c.marker(testTopics.Input, 0)
 	c.marker(testTopics.Input, 0)
-	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	p := running(t, c)
 	var n Counts
 	eventually(t, func() error { // they are counted a moment after the commit
 		n = p.engine.Status().Counts
@@ -299,30 +260,6 @@ func TestCountsAndSkippedMarkers(t *testing.T) {
 		want := map[string]string{"expired": "5", "bad-value": "6"}[string(why)]
 		if string(at) != want || string(kind) != kafka.TypeFeedback || string(r.Key) != "a" || len(r.Value) == 0 {
 			t.Errorf("dead letter %s of offset %s, want %s: %q %q", why, at, want, r.Value, r.Headers)
-		}
-	}
-}
-
-func TestOptionsThatChangeAreAnEvent(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 7, 2, 30)
-	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
-	p.stop()
-	fill(c, 8, 2, 30)
-	p.start(func(o *Options) { o.Filter.SilenceDays, o.Prior = 17, nil })
-	eventually(t, func() error { return caughtUp(c, p) })
-	for _, name := range []string{"kafka:user0", "kafka:user1"} {
-		_, h, err := p.engine.View(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := h.Options().SilenceDays; n != 17 {
-			t.Errorf("account %s wants %d important lessons", name, n)
-		}
-		if !bytes.Equal(h.Prior(), testPrior()) {
-			t.Errorf("account %s, which has learnt something, lost its prior", name)
 		}
 	}
 }
@@ -346,20 +283,12 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 	put(9, kafka.Forget{Ref: kafka.Ref{Message: "40@x"}}) // unknown
 	put(10, kafka.Forget{Sender: "a@example.org"})        // the owner
 	say(11, 3, true)
-	p := newProcess(t, c)
-	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error { // they are counted a moment after the commit
-		n := p.engine.Status().Counts
-		if n.Rewritten != 2 || n.DeadLetters[kafka.UnknownAccount] != 1 || n.DeadLetters[kafka.UnknownMessage] != 1 || n.DeadLetters[kafka.BadValue] != 1 {
-			return fmt.Errorf("got %+v", n)
-		}
-		return nil
+	p := running(t, c, func(o *Options) { o.SnapshotEvery = 1 << 40 })
+	p.while(func(s Status) bool {
+		return s.Rewritten != 2 || s.DeadLetters[kafka.UnknownAccount] != 1 || s.DeadLetters[kafka.UnknownMessage] != 1 || s.DeadLetters[kafka.BadValue] != 1
 	})
 	_, f, err := p.engine.View(t.Context(), "kafka:a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if a := f.State().Account; a.Important != 2 || a.Ordinary != 0 || f.State().Messages.Len() != 3 {
 		t.Errorf("learnt %d important, %d ordinary, %d messages are known; want 2, 0, 3", a.Important, a.Ordinary, f.State().Messages.Len())
 	}
@@ -371,32 +300,4 @@ func TestUndoAndForgetAreEventsOfTheirPlace(t *testing.T) {
 		}
 		return err
 	})
-}
-
-func TestRulesAreEventsOfTheirPlace(t *testing.T) {
-	c := newCluster(1)
-	put := func(n int, e kafka.Event) {
-		c.put(testTopics.Input, kafka.Encode(e, "a", fmt.Sprint(n), "test", epoch.Add(time.Duration(n)*time.Minute)))
-	}
-	mail := func(n int) kafka.Message {
-		return kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: boss@example.net\r\nSubject: plan %d\r\n\r\nwords\r\n", n, n)}
-	}
-	put(1, mail(1))
-	put(2, kafka.Rules{Rules: []kafka.Rule{{Match: "from:boss@example.net"}}}) // ordinary
-	put(3, mail(3))
-	put(4, kafka.Rules{Rules: []kafka.Rule{{Match: "nonsense:boss", Label: true}}})
-	put(5, kafka.Rules{Rules: []kafka.Rule{}})
-	put(6, mail(6))
-	p := newProcess(t, c)
-	p.start(func(o *Options) { o.Prior = nil }) // what no rule decides is unsure then
-	var n Counts
-	eventually(t, func() error { // what is committed is counted a moment later
-		if n = p.engine.Status().Counts; n.Records < 6 {
-			return fmt.Errorf("%d records are counted", n.Records)
-		}
-		return caughtUp(c, p)
-	})
-	if n.Ordinary != 1 || n.Unsure != 2 || n.DeadLetters[kafka.BadValue] != 1 || n.Records != 6 {
-		t.Errorf("got %+v", n)
-	}
 }

@@ -23,13 +23,11 @@ func cutOff(t *testing.T) (c *cluster, older, stopped *process) {
 	c.mindful = true // what is to be forgotten makes a snapshot
 	fill(c, 351, 4, 60)
 	older = newProcess(t, c)
-	older.start(unsaved)
-	eventually(t, func() error { return caughtUp(c, older) })
+	older.run(unsaved)
 	older.stop()
 	fill(c, 353, 4, 60)
 	stopped = newProcess(t, c)
-	stopped.start(unsaved)
-	eventually(t, func() error { return caughtUp(c, stopped) })
+	stopped.run(unsaved)
 	at := stopped.positions()[0]
 	stopped.stop()
 	c.lose(testTopics.Input, 0, at-20)
@@ -133,9 +131,7 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 		c := newCluster(1)
 		c.mindful = true
 		fill(c, 351, 4, 120)
-		p := newProcess(t, c)
-		p.start(small)
-		eventually(t, func() error { return caughtUp(c, p) })
+		p := running(t, c, small)
 		allSaved(t, c)
 		p.stop()
 		c.lose(testTopics.Input, 0, 1)
@@ -150,14 +146,11 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 		c := newCluster(1)
 		c.mindful = true
 		fill(c, 351, 4, 60)
-		p := newProcess(t, c)
-		p.start(small)
-		eventually(t, func() error { return caughtUp(c, p) })
+		p := running(t, c, small)
 		allSaved(t, c)
 		p.stop()
 		fill(c, 353, 4, 60)
-		p.start(unsaved)
-		eventually(t, func() error { return caughtUp(c, p) })
+		p.run(unsaved)
 		at := p.positions()[0]
 		p.stop()
 		c.lose(testTopics.Input, 0, at-10)
@@ -169,8 +162,7 @@ func TestDecisionsOnOffsetsUsedAgainHaveTheirOwnCEID(t *testing.T) {
 
 // Who has the last copy of a partition begins without the snapshots topic.
 func TestAStartWithTheLastCopyReadsNoSnapshots(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 361, 4, 120)
+	c := filled(1, 361, 4, 120)
 	p := newProcess(t, c)
 	var refuse atomic.Bool
 	p.broker.read = func(topic string, _ int32) error {
@@ -179,8 +171,7 @@ func TestAStartWithTheLastCopyReadsNoSnapshots(t *testing.T) {
 		}
 		return nil
 	}
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	allSaved(t, c)
 	eventually(t, func() error {
 		info, err := p.store.of(0).PartitionInfo()
@@ -192,8 +183,7 @@ func TestAStartWithTheLastCopyReadsNoSnapshots(t *testing.T) {
 	p.stop()
 	refuse.Store(true)
 	fill(c, 362, 4, 20)
-	p.start(small, func(o *Options) { o.Behind = 5000 })
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small, func(o *Options) { o.Behind = 5000 })
 }
 
 func TestKeysOfManifests(t *testing.T) {

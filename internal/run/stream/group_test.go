@@ -45,8 +45,7 @@ func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
 			c.frequent = true
 			fill(c, seed, 20, 400)
 			want, twin := undisturbed(t, c, forgetful)
-			own := newCluster(6)
-			own.topics[testTopics.Input] = c.topics[testTopics.Input]
+			own := c.anew()
 			rng := rand.New(rand.NewPCG(seed, 2))
 			var all []*process
 			var dead [3]atomic.Bool
@@ -77,9 +76,7 @@ func TestThreeProcessesKilledAtRandomComeToTheSame(t *testing.T) {
 				t.Errorf("killed %d times only", kills)
 			}
 			sameDigests(t, newest(t, all...), want)
-			for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-				sameRecords(t, topic, own.all(topic), twin.all(topic))
-			}
+			sameOutput(t, own, twin)
 		})
 	}
 }
@@ -91,8 +88,7 @@ func small(o *Options) {
 }
 
 func TestAZombieDoesNoHarm(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 21, 6, 150)
+	c := filled(2, 21, 6, 150)
 	p, q := newProcess(t, c), newProcess(t, c)
 	var slow atomic.Bool
 	p.broker.produce = func(string, []kafka.Record, bool) error {
@@ -101,8 +97,7 @@ func TestAZombieDoesNoHarm(t *testing.T) {
 		}
 		return nil
 	}
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	// It goes on beside the new owner, commits and snapshots late.
 	slow.Store(true)
 	c.bury(0)
@@ -116,15 +111,12 @@ func TestAZombieDoesNoHarm(t *testing.T) {
 	want, twin := undisturbed(t, c)
 	sameDigests(t, digests(t, q.store), want)
 	sameDigests(t, digests(t, p.store), want)
-	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
-		sameRecords(t, topic, c.all(topic), twin.all(topic))
-	}
+	sameOutput(t, c, twin)
 	// A third begins from what the two of them left.
 	r := newProcess(t, c)
 	p.stop()
 	q.stop()
-	r.start(small)
-	eventually(t, func() error { return caughtUp(c, r) })
+	r.run(small)
 	for n := range want {
 		if _, _, err := r.engine.View(t.Context(), n); err != nil {
 			t.Fatal(err)
@@ -134,11 +126,8 @@ func TestAZombieDoesNoHarm(t *testing.T) {
 }
 
 func TestOnePartitionIsStoppedAndSaysSoAndTheOthersGoOn(t *testing.T) {
-	c := newCluster(3)
-	fill(c, 31, 9, 200)
-	p := newProcess(t, c)
-	p.start(func(o *Options) { o.SnapshotEvery = 1 << 40; o.SnapshotInterval = time.Hour })
-	eventually(t, func() error { return caughtUp(c, p) })
+	c := filled(3, 31, 9, 200)
+	p := running(t, c, func(o *Options) { o.SnapshotEvery = 1 << 40; o.SnapshotInterval = time.Hour })
 	p.stop()
 	fill(c, 32, 9, 200)
 	end := c.marks(testTopics.Input)[1].End
@@ -166,8 +155,7 @@ func TestOnePartitionIsStoppedAndSaysSoAndTheOthersGoOn(t *testing.T) {
 }
 
 func TestTheLogIsCutUnderAReader(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 33, 3, 50)
+	c := filled(1, 33, 3, 50)
 	p := newProcess(t, c)
 	var cut atomic.Bool
 	p.broker.read = func(topic string, _ int32) error {
@@ -177,39 +165,22 @@ func TestTheLogIsCutUnderAReader(t *testing.T) {
 		return errRefused
 	}
 	p.start()
-	eventually(t, func() error {
-		if s := p.engine.Status(); len(s.Partitions) != 1 || s.Partitions[0].Problem == "" {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return len(s.Partitions) != 1 || s.Partitions[0].Problem == "" })
 	c.cut(testTopics.Input, 0, 20)
 	cut.Store(true)
-	eventually(t, func() error {
-		if s := p.engine.Status(); !s.Partitions[0].Stopped {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
-	})
+	p.while(func(s Status) bool { return !s.Partitions[0].Stopped })
 }
 
 func TestAnotherNumberOfPartitionsStopsAll(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 34, 5, 60)
-	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	c := filled(2, 34, 5, 60)
+	p := running(t, c)
 	p.stop()
 	for _, topic := range testTopics.All() {
 		c.topics[topic] = append(c.topics[topic], newLog(topic, 0))
 	}
 	p.start()
-	eventually(t, func() error {
-		s := p.engine.Status()
-		if len(s.Partitions) != 3 || !s.Partitions[0].Stopped || !s.Partitions[1].Stopped {
-			return fmt.Errorf("it says %+v", s)
-		}
-		return nil
+	p.while(func(s Status) bool {
+		return len(s.Partitions) != 3 || !s.Partitions[0].Stopped || !s.Partitions[1].Stopped
 	})
 	if problem := p.engine.Status().Partitions[0].Problem; !strings.Contains(problem, "has 3, it had 2") {
 		t.Errorf("it says %s", problem)
@@ -217,11 +188,8 @@ func TestAnotherNumberOfPartitionsStopsAll(t *testing.T) {
 }
 
 func TestAnAccountOfAnotherProcessIsNotShown(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 35, 6, 60)
-	p := newProcess(t, c)
-	p.start()
-	eventually(t, func() error { return caughtUp(c, p) })
+	c := filled(2, 35, 6, 60)
+	p := running(t, c)
 	q := newProcess(t, c)
 	q.start()
 	eventually(t, func() error {

@@ -70,6 +70,15 @@ func newCluster(partitions int) *cluster {
 	return c
 }
 
+// anew is a cluster with the input of c, of which nothing was read yet.
+func (c *cluster) anew() *cluster {
+	own := newCluster(len(c.marks(testTopics.Input)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	return own
+}
+
 // newLog makes a partition of a topic that was created again so many times.
 func newLog(topic string, generation byte) *log {
 	l := &log{markers: map[int64]bool{}}
@@ -420,61 +429,6 @@ func (r *memoryReader) take(most, bytes int) (kafka.Batch, error) {
 }
 
 var errRefused = errors.New("not enough replicas")
-
-func TestTheTestClusterReadsNothingForWhoeverIsDone(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 1, 1, 1)
-	b := &broker{c: c, read: func(string, int32) error {
-		t.Error("it began to read")
-		return nil
-	}}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	id, err := b.TopicID(t.Context(), testTopics.Input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Read(testTopics.Input, id, 0, 0).Next(ctx, 1, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestTheTestClusterDealsEveryPartitionOnce(t *testing.T) {
-	c := newCluster(5)
-	ctx, cancel := context.WithCancel(t.Context())
-	var mu sync.Mutex
-	owned := map[int32]int{}
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			c.join(ctx, kafka.Member{Generation: func(ctx context.Context, g kafka.Generation) {
-				mu.Lock()
-				for _, p := range g.Partitions {
-					owned[p]++
-				}
-				mu.Unlock()
-				<-ctx.Done()
-				mu.Lock()
-				defer mu.Unlock()
-				for _, p := range g.Partitions {
-					owned[p]--
-				}
-			}})
-		})
-	}
-	eventually(t, func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		for p := range int32(5) {
-			if owned[p] != 1 {
-				return fmt.Errorf("partition %d has %d owners", p, owned[p])
-			}
-		}
-		return nil
-	})
-	cancel()
-	wg.Wait()
-}
 
 // eventually waits for f to find nothing wrong.
 func eventually(t *testing.T, f func() error) {

@@ -21,14 +21,10 @@ import (
 func recreateOn(t *testing.T, k *testkit.Kafka, client *kafka.Client, topic string, partitions int32) {
 	t.Helper()
 	admin, err := kgo.NewClient(kgo.SeedBrokers(k.Addrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer admin.Close()
 	was, err := client.TopicID(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	gone := kmsg.NewPtrDeleteTopicsRequest()
 	gone.TopicNames, gone.Topics, gone.TimeoutMillis = []string{topic}, []kmsg.DeleteTopicsRequestTopic{{Topic: &topic}}, 60_000
 	if res, err := gone.RequestWith(t.Context(), admin); err != nil || res.Topics[0].ErrorCode != 0 {
@@ -191,17 +187,13 @@ func TestATopicCreatedAgainOnARealBroker(t *testing.T) {
 func read(t *testing.T, client *kafka.Client, topic string) (out []*log) {
 	t.Helper()
 	marks, err := client.Watermarks(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for n, w := range marks {
 		l := newLog(topic, 0)
 		r := client.Read(topic, kafka.TopicID{}, int32(n), w.First)
 		for r.Position() < w.End {
 			b, err := r.Next(context.Background(), 1000, 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			l.records = append(l.records, b.Records...)
 		}
 		r.Close()
@@ -217,9 +209,7 @@ func TestAnUncleanElectionWhileStoppedStopsThePartitionOnARealBroker(t *testing.
 	t.Parallel() // it mostly waits
 	k := testkit.StartKafka(t, testkit.KafkaOptions{Brokers: 3})
 	admin, err := kgo.NewClient(kgo.SeedBrokers(k.Addrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer admin.Close()
 	made := kmsg.NewPtrCreateTopicsRequest()
 	one := kmsg.NewCreateTopicsRequestTopic()

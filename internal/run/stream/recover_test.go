@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,15 +54,12 @@ func recoverWhenSaved(t *testing.T, c *cluster, partition int32, from string, ne
 	if err != nil || !look.DryRun {
 		t.Fatalf("partition %d: %+v, %v", partition, look, err)
 	}
-	if done, err = recoverer(c).Recover(t.Context(), partition, from, false); err != nil {
-		t.Fatal(err)
-	}
+	done, err = recoverer(c).Recover(t.Context(), partition, from, false)
+	testkit.OK(t, err)
 	look.DryRun = false
 	text := func(r Recovery) string {
 		b, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		return string(b)
 	}
 	if text(look) != text(done) {
@@ -85,17 +83,13 @@ func said(t *testing.T, c *cluster) (values map[string][]string, ids map[string]
 		}
 		ids[string(id)] = string(r.Value)
 		var d kafka.Decision
-		if err := json.Unmarshal(r.Value, &d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(r.Value, &d))
 		if d.ID() != string(id) {
 			t.Errorf("ce_id %s is on %+v", id, d)
 		}
 		d.TopicID, d.Offset = "", 0
 		value, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		values[string(r.Key)] = append(values[string(r.Key)], string(value))
 	}
 	return values, ids
@@ -132,9 +126,7 @@ func TestACreatedAgainTopicStopsItsPartitionsUntilTheyAreRecovered(t *testing.T)
 			t.Parallel()
 			c, all := newCluster(2), newCluster(2)
 			fillTwo(c, all, 301, 6, 120)
-			p := newProcess(t, c)
-			p.start(small)
-			eventually(t, func() error { return caughtUp(c, p) })
+			p := running(t, c, small)
 			at := p.positions()
 			before := digests(t, p.store)
 			oldDecisions := len(c.all(testTopics.Decisions))
@@ -247,11 +239,8 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 	for _, from := range []string{FromSnapshot, FromStart, FromNothing} {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(3)
-			fill(c, 311, 9, 200)
-			p := newProcess(t, c)
-			p.start(small)
-			eventually(t, func() error { return caughtUp(c, p) })
+			c := filled(3, 311, 9, 200)
+			p := running(t, c, small)
 			at := p.positions()[1]
 			p.stop()
 			fill(c, 312, 9, 200)
@@ -272,18 +261,14 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 			lessons := uint64(0)
 			for n := range int32(3) {
 				names, err := p.store.of(n).Accounts()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, err)
 				for _, name := range names {
 					if n != 1 {
 						before[name] = digestOf(t, p.store, name)
 						continue
 					}
 					for _, err := range p.store.of(n).Lessons(name, 0) {
-						if err != nil {
-							t.Fatal(err)
-						}
+						testkit.OK(t, err)
 						lessons++
 					}
 				}
@@ -307,9 +292,7 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 				}
 			}
 			names, err := p.store.of(1).Accounts()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if (len(names) == 0) != (from == FromNothing) {
 				t.Errorf("from %s: partition 1 has %d accounts", from, len(names))
 			}
@@ -324,58 +307,10 @@ func TestOnePartitionIsRecoveredAndTheOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// The log loses its end, with all that snapshots stand at, and grows past the position
-// again: the partition stays stopped, in each process and after each start.
-func TestALogThatLostItsEndIsNotReadOnOnceItHasGrown(t *testing.T) {
-	c := newCluster(1)
-	c.mindful = true // what is to be forgotten makes a snapshot
-	fill(c, 351, 4, 120)
-	p := newProcess(t, c)
-	p.start(func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1<<40, time.Hour })
-	eventually(t, func() error { return caughtUp(c, p) })
-	at := p.positions()[0]
-	p.stop()
-	c.lose(testTopics.Input, 0, at-20)
-	p.start(small)
-	stoppedAll(t, p, "no state fits", 0)
-	eventually(t, func() error {
-		if cond, err := recoverer(c).Examine(t.Context(), 0); err != nil || cond.Snapshot == nil {
-			return fmt.Errorf("%+v, %w", cond, err)
-		}
-		return nil
-	})
-	fill(c, 352, 4, 100)
-	grown := c.marks(testTopics.Input)[0].End
-	if grown <= at {
-		t.Fatalf("the log ends at %d, the position is %d", grown, at)
-	}
-	produced := len(c.all(testTopics.Decisions))
-	p.stop()
-	p.start(small)
-	stoppedAll(t, p, "lost its end", 0)
-	p.stop()
-	q := newProcess(t, c)
-	q.start(small)
-	stoppedAll(t, q, "lost its end", 0)
-	if n := len(c.all(testTopics.Decisions)); n != produced {
-		t.Errorf("%d decisions were produced while stopped", n-produced)
-	}
-	if done, err := recoverer(c).Recover(t.Context(), 0, FromSnapshot, false); err != nil || done.Next != at-20 || done.Unread != 0 || done.LostLessons != 0 {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	eventually(t, func() error { return caughtUpAnew(c, q) })
-	q.stop()
-	p.start(small)
-	eventually(t, func() error { return caughtUpAnew(c, p) })
-}
-
 // What recover refuses, and what it does about snapshots that only seem to be whole.
 func TestRecoverRefusesWhatItShould(t *testing.T) {
-	c := newCluster(2)
-	fill(c, 321, 6, 80)
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	c := filled(2, 321, 6, 80)
+	p := running(t, c, small)
 	for _, from := range []string{FromSnapshot, FromStart, FromNothing} {
 		if done, err := recoverer(c).Recover(t.Context(), 0, from, false); !errors.Is(err, ErrHealthy) {
 			t.Errorf("a healthy partition from %s: %+v, %v", from, done, err)
@@ -384,12 +319,7 @@ func TestRecoverRefusesWhatItShould(t *testing.T) {
 	if _, err := recoverer(c).Examine(t.Context(), 2); err == nil || !strings.Contains(err.Error(), "has no partition 2; it has 2") {
 		t.Errorf("no such partition: %v", err)
 	}
-	eventually(t, func() error {
-		if n := len(snapshots(t, c)); n != 2 {
-			return fmt.Errorf("%d partitions have a snapshot", n)
-		}
-		return nil
-	})
+	allSaved(t, c)
 	p.stop()
 	c.recreate(testTopics.Input)
 	if _, err := recoverer(c).Recover(t.Context(), 0, "nowhere", true); err == nil || !strings.Contains(err.Error(), `from snapshot, start or empty, not from "nowhere"`) {
@@ -402,9 +332,7 @@ func TestRecoverRefusesWhatItShould(t *testing.T) {
 	}
 	// Every chunk is spoilt, so there is no snapshot left to recover from.
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
-	if err := v.scan(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.scan(t.Context(), time.Now()))
 	for id := range v.all() {
 		c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: chunkKey(id), Value: []byte("nonsense")})
 	}
@@ -428,12 +356,7 @@ func TestSnapshotsAreWrittenAnewIntoACreatedAgainTopic(t *testing.T) {
 	p.start(small)
 	fill(c, 331, 4, 120)
 	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if len(snapshots(t, c)) == 0 {
-			return errors.New("no snapshot")
-		}
-		return nil
-	})
+	allSaved(t, c)
 	c.recreate(testTopics.Snapshots)
 	// It has as many records as the old one had.
 	for n := range 500 {
@@ -451,22 +374,18 @@ func TestSnapshotsAreWrittenAnewIntoACreatedAgainTopic(t *testing.T) {
 	p.stop()
 	c.cut(testTopics.Input, 0, snapshots(t, c)[0])
 	q := newProcess(t, c)
-	q.start(small)
-	eventually(t, func() error { return caughtUp(c, q) })
+	q.run(small)
 	eventually(t, func() error { return whole(q) })
 	sameDigests(t, digests(t, q.store), want)
 }
 
 // Brokers that are older than ids are read as ever.
 func TestBrokersWithoutIDs(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 341, 4, 60)
+	c := filled(1, 341, 4, 60)
 	for _, topic := range testTopics.All() {
 		c.topics[topic][0].id = kafka.TopicID{}
 	}
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p := running(t, c, small)
 	p.stop()
 	for _, r := range c.all(testTopics.Decisions) {
 		if id, _ := r.Header("ce_id"); strings.Count(string(id), "/") != 2 || strings.Contains(string(r.Value), "topic_id") {
@@ -478,8 +397,7 @@ func TestBrokersWithoutIDs(t *testing.T) {
 		c.topics[topic][0].id = kafka.TopicID{7}
 	}
 	fill(c, 342, 4, 60)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p.run(small)
 	info, err := p.store.of(0).PartitionInfo()
 	if err != nil || info.TopicID != (kafka.TopicID{7}) {
 		t.Errorf("the store has the id %v, %v", info.TopicID, err)
@@ -489,4 +407,71 @@ func TestBrokersWithoutIDs(t *testing.T) {
 	p.start(small)
 	// Why it is stopped depends on whether the newest snapshot is from before the ids.
 	stoppedAll(t, p, "of the topic with the id", 0)
+}
+
+// While nobody reads, a leader is elected that has less than its predecessor, and the log grows
+// past the position: the partition stops where the log was cut, whether it goes on from its
+// store, from a snapshot, or within one run, and also when nothing came behind the position.
+func TestALogThatLostItsEndAndHasGrownStopsThePartition(t *testing.T) {
+	for name, how := range map[string]struct {
+		again func(t *testing.T, c *cluster, p *process) *process
+		grown int // messages
+	}{
+		"a store":                {func(_ *testing.T, _ *cluster, p *process) *process { p.start(small); return p }, 100},
+		"a store, nothing since": {func(_ *testing.T, _ *cluster, p *process) *process { p.start(small); return p }, 0},
+		"a snapshot": {func(t *testing.T, c *cluster, _ *process) *process {
+			q := newProcess(t, c)
+			q.start(small)
+			return q
+		}, 100},
+		"one run": {nil, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(1)
+			c.mindful = true
+			fill(c, 351, 4, 100)
+			p := newProcess(t, c)
+			var away atomic.Bool
+			p.broker.read = func(string, int32) error {
+				if away.Load() {
+					return errRefused
+				}
+				return nil
+			}
+			p.run(small, func(o *Options) { o.SnapshotEvery, o.SnapshotInterval = 1, time.Millisecond })
+			at := p.positions()[0]
+			eventually(t, func() error {
+				if cond, err := recoverer(c).Examine(t.Context(), 0); err != nil || cond.Snapshot == nil || cond.Snapshot.Offset != at {
+					return fmt.Errorf("%+v, %w", cond, err)
+				}
+				return nil
+			})
+			if away.Store(true); how.again != nil {
+				p.stop()
+			}
+			c.lose(testTopics.Input, 0, at-20)
+			for c.marks(testTopics.Input)[0].End < at {
+				c.put(testTopics.Input, messageRecord("user1", []byte("Subject: other\r\n\r\n"), epoch))
+			}
+			fill(c, 352, 4, how.grown)
+			produced := len(c.all(testTopics.Decisions))
+			away.Store(false)
+			if how.again != nil {
+				p = how.again(t, c, p)
+			}
+			stoppedAll(t, p, fmt.Sprintf("the log has offsets 0 to %d", at-20), 0)
+			if n := len(c.all(testTopics.Decisions)); n != produced {
+				t.Errorf("%d decisions were produced on records that do not follow", n-produced)
+			}
+			eventually(t, func() error {
+				done, err := recoverer(c).Recover(t.Context(), 0, FromSnapshot, false)
+				if err == nil && (done.Next != at-20 || done.Unread != 0) {
+					t.Fatalf("%+v", done)
+				}
+				return err
+			})
+			eventually(t, func() error { return caughtUpAnew(c, p) })
+		})
+	}
 }

@@ -6,11 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
+	"github.com/hinged/hinged/store"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // options are those of a process with which its engine could be renewed.
@@ -25,9 +31,7 @@ func (p *process) options(tunes ...tune) Options {
 // renew has a process go on with other options.
 func (p *process) renew(tunes ...tune) {
 	p.t.Helper()
-	if err := p.engine.Renew(p.t.Context(), p.options(tunes...)); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, p.engine.Renew(p.t.Context(), p.options(tunes...)))
 }
 
 // TestRenewalsLoseAndDoubleNothing: while mail flows two processes are given other bounds
@@ -112,11 +116,8 @@ func TestSettingsOfARenewalAreThoseOfARestart(t *testing.T) {
 	var got [2]map[string]string
 	var decided [2][]kafka.Record
 	for i := range got {
-		c := newCluster(2)
-		fill(c, 5, 5, 100)
-		p := newProcess(t, c)
-		p.start()
-		eventually(t, func() error { return caughtUp(c, p) })
+		c := filled(2, 5, 5, 100)
+		p := running(t, c)
 		if i == 0 {
 			p.renew(stern)
 		} else {
@@ -166,11 +167,9 @@ func TestARenewalThatCannotBeChangesNothing(t *testing.T) {
 // from changing, among them those that lead to other brokers.
 func TestARenewalEndsAWaitForBrokers(t *testing.T) {
 	t.Parallel()
-	c := newCluster(2)
-	fill(c, 3, 5, 60)
+	c := filled(2, 3, 5, 60)
 	want, twin := undisturbed(t, c)
-	own := newCluster(2)
-	own.topics[testTopics.Input] = c.topics[testTopics.Input]
+	own := c.anew()
 	p := newProcess(t, own)
 	var refused atomic.Int32
 	p.broker.produce = func(string, []kafka.Record, bool) error { refused.Add(1); return errRefused }
@@ -197,8 +196,7 @@ func TestARenewalEndsAWaitForBrokers(t *testing.T) {
 // TestARenewalOfAnEngineThatDoesNotRunIsInForceWhenItDoes, and after it has ended.
 func TestARenewalOfAnEngineThatDoesNotRunIsInForceWhenItDoes(t *testing.T) {
 	t.Parallel()
-	c := newCluster(1)
-	fill(c, 1, 2, 20)
+	c := filled(1, 1, 2, 20)
 	p := newProcess(t, c)
 	p.start(func(o *Options) { o.Broker = &broker{c: c, asked: func() error { return errRefused }} })
 	p.cancel()
@@ -209,7 +207,185 @@ func TestARenewalOfAnEngineThatDoesNotRunIsInForceWhenItDoes(t *testing.T) {
 	go func() { done <- p.engine.Run(ctx) }()
 	eventually(t, func() error { return caughtUp(c, p) })
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
+	testkit.OK(t, <-done)
+}
+
+func TestWhereAPartitionBegins(t *testing.T) {
+	now := kafka.TopicID{2}
+	at := func(n int64) *store.LogPosition {
+		return &store.LogPosition{Next: n, Partitions: 4, TopicID: now}
+	}
+	old := func(n int64) *store.LogPosition {
+		return &store.LogPosition{Next: n, Partitions: 4, TopicID: kafka.TopicID{1}}
+	}
+	unknown := func(n int64) *store.LogPosition { return &store.LogPosition{Next: n, Partitions: 4} }
+	recovered := func(n int64, from string) *store.LogPosition {
+		return &store.LogPosition{Next: n, Partitions: 4, TopicID: now, Recovered: from}
+	}
+	log := kafka.Watermark{First: 1000, End: 90_000}
+	for _, c := range []struct {
+		name string
+		s    situation
+		want choice
+		err  error
+	}{
+		{"nothing is known and nobody ever read it", situation{log: log}, atStart, nil},
+		{"another process read it and nothing is left of that", situation{log: log, committed: true}, 0, ErrNoState},
+		{"another process read it, and all of the log is there", situation{log: kafka.Watermark{End: 50}, committed: true}, atStart, nil},
+		{"the local copy", situation{log: log, local: at(70_000)}, atLocal, nil},
+		{"the local copy at the very start", situation{log: log, local: at(1000)}, atLocal, nil},
+		{"the local copy at the very end", situation{log: log, local: at(90_000)}, atLocal, nil},
+		{"the local copy is below the start", situation{log: log, local: at(999)}, 0, ErrNoState},
+		{"the local copy is above the end", situation{log: log, local: at(90_001)}, 0, ErrNoState},
+		{"the local copy is below the start, whoever published what", situation{log: log, local: at(999), committed: true}, 0, ErrNoState},
+		{"a snapshot and nothing local", situation{log: log, snapshot: at(60_000), committed: true}, atSnapshot, nil},
+		{"a snapshot below the start", situation{log: log, snapshot: at(600)}, 0, ErrNoState},
+		{"a snapshot above the end", situation{log: log, snapshot: at(90_001)}, 0, ErrNoState},
+		{"the local copy is as good as the snapshot", situation{log: log, local: at(60_000), snapshot: at(60_000)}, atLocal, nil},
+		{"the local copy is a little behind the snapshot", situation{log: log, local: at(55_000), snapshot: at(60_000)}, atLocal, nil},
+		{"the local copy is far behind the snapshot", situation{log: log, local: at(54_999), snapshot: at(60_000)}, atSnapshot, nil},
+		{"the local copy is above the end, the snapshot is not", situation{log: log, local: at(90_001), snapshot: at(60_000)}, atSnapshot, nil},
+		{"the snapshot is above the end, the local copy is not", situation{log: log, local: at(2000), snapshot: at(90_001)}, atLocal, nil},
+		{"the topic has more partitions now", situation{log: log, local: &store.LogPosition{Next: 70_000, Partitions: 3, TopicID: now}}, 0, ErrRepartitioned},
+		{"the snapshot is of other partitions", situation{log: log, snapshot: &store.LogPosition{Next: 70_000, Partitions: 8, TopicID: now}}, 0, ErrRepartitioned},
+		{"the topic was created again, and the position is within the new log", situation{log: log, local: old(70_000)}, 0, kafka.ErrRecreated},
+		{"the topic was created again, and the position is at its start", situation{log: kafka.Watermark{}, local: old(0)}, 0, kafka.ErrRecreated},
+		{"the topic was created again, and the position is above its end", situation{log: log, local: old(90_001)}, 0, kafka.ErrRecreated},
+		{"a snapshot of the old topic alone", situation{log: log, snapshot: old(60_000)}, 0, kafka.ErrRecreated},
+		{"both are of the old topic", situation{log: log, local: old(60_000), snapshot: old(60_000)}, 0, kafka.ErrRecreated},
+		{"the store is of the old topic, a snapshot of the new one", situation{log: log, local: old(70_000), snapshot: at(60_000)}, atSnapshot, nil},
+		{"the store is of the new topic, the snapshot of the old one", situation{log: log, local: at(60_000), snapshot: old(70_000)}, atLocal, nil},
+		{"both are of the new topic, of which neither fits", situation{log: log, local: at(90_001), snapshot: at(600)}, 0, ErrNoState},
+		{"the store is of the old topic, the snapshot of the new one does not fit", situation{log: log, local: old(70_000), snapshot: at(600)}, 0, ErrNoState},
+		{"brokers told no id when it was read", situation{log: log, local: unknown(70_000)}, atLocal, nil},
+		{"brokers told no id when the snapshot was made", situation{log: log, snapshot: unknown(70_000)}, atSnapshot, nil},
+		{"a replay", situation{log: kafka.Watermark{End: 90}, snapshot: at(60), fromStart: true}, atStart, nil},
+		{"a replay of a log without its first record", situation{log: log, snapshot: at(60_000), fromStart: true}, atSnapshot, nil},
+		{"a replay of a partition recovered from its start", situation{log: kafka.Watermark{End: 90}, snapshot: recovered(60, FromStart), fromStart: true}, atStart, nil},
+		{"a replay of a partition recovered from its snapshot", situation{log: kafka.Watermark{End: 90}, snapshot: recovered(60, FromSnapshot), fromStart: true}, atSnapshot, nil},
+		{"a replay of a partition recovered with nothing", situation{log: kafka.Watermark{End: 90}, snapshot: recovered(60, FromNothing), fromStart: true}, atSnapshot, nil},
+		{"a replay of a topic that was created again", situation{log: kafka.Watermark{End: 90}, snapshot: old(60), fromStart: true}, 0, kafka.ErrRecreated},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.s.topic, c.s.partitions, c.s.behind = now, 4, 5000
+			got, err := c.s.choose()
+			if !errors.Is(err, c.err) || err == nil && got != c.want {
+				t.Errorf("got %v, %v; want %v, %v", got, err, c.want, c.err)
+			}
+		})
+	}
+}
+
+// interruption ends an engine when it comes to a task for the nth time.
+type interruption struct {
+	task string
+	nth  int
+	p    *process
+
+	mu    sync.Mutex
+	met   int
+	after int // how often it came to the task after it was told to end
+}
+
+// at is told of every task that begins.
+func (i *interruption) at(task string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if task != i.task {
+		return
+	}
+	if i.met++; i.met == i.nth {
+		i.p.cancel()
+	} else if i.met > i.nth {
+		i.after++
+	}
+}
+
+// TestAnEngineEndsInTheMidstOfEveryLongTask and goes on with it when it is started again.
+// What it comes to is what an engine comes to that nothing disturbs.
+func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
+	ways := testkit.Rounds(t, 9, 4) // forgetting, compacting, a snapshot, a take-over; then all their steps
+	const partitions, accounts = 2, 60
+	for _, k := range []struct {
+		task string
+		anew bool // without the store that was there
+		nth  int
+		more int // how often the task may still be begun
+	}{
+		{task: "sweep", nth: 1, more: 1}, // one rewrite may be in its last step
+		{task: "copied", nth: 2},
+		{task: "produce " + testTopics.Snapshots, nth: 2},
+		{task: "arrive", nth: 5, anew: true, more: bringAtOnce},
+		{task: "sweep", nth: 3, more: 1},
+		{task: "swap files", nth: 1},
+		{task: "read " + testTopics.Snapshots, nth: 1, anew: true, more: 1}, // both partitions may be at it
+		{task: "begin partition", nth: 1, anew: true, more: 1},
+		{task: "stage", nth: 1, anew: true, more: 30 * bringAtOnce}, // those of the chunks at hand
+	}[:ways] {
+		t.Run(fmt.Sprintf("%s %d", k.task, k.nth), func(t *testing.T) {
+			t.Parallel()
+			c := filled(partitions, 7, accounts, 250)
+			p := newProcess(t, c)
+			p.hooks = boltfile.Hooks{Copy: 20_000, Slice: 2, Incoming: 2000}
+			often := func(o *Options) { o.SnapshotEvery, o.Behind = 40, 20 }
+			if k.anew { // there is something to take over
+				p.run(often)
+				allSaved(t, c)
+				p.stop()
+				p.path = filepath.Join(t.TempDir(), "s.db")
+			}
+			i := &interruption{task: k.task, nth: k.nth, p: p}
+			p.hooks.Step = func(step string) error { i.at(step); return nil }
+			p.broker.produce = func(topic string, _ []kafka.Record, written bool) error {
+				if !written {
+					i.at("produce " + topic)
+				}
+				return nil
+			}
+			p.broker.read = func(topic string, _ int32) error { i.at("read " + topic); return nil }
+			p.start(often)
+			select {
+			case <-p.done:
+			case <-time.After(5 * time.Minute):
+				t.Fatal("it did not end, or never came to it")
+			}
+			p.stop()
+			i.mu.Lock()
+			if i.after > k.more {
+				t.Errorf("it began the task %d times after it was told to end, want %d at most", i.after, k.more)
+			}
+			i.task = "" // from here on nothing is interrupted
+			i.mu.Unlock()
+
+			fill(c, 8, accounts, 100)
+			p.run(often)
+			eventually(t, func() error {
+				err := scrubbed(p)
+				for _, s := range p.engine.Status().Partitions {
+					if err == nil && s.Restoring > 0 {
+						err = fmt.Errorf("%d accounts of partition %d are still to come in", s.Restoring, s.Partition)
+					}
+				}
+				return err
+			})
+			got := digests(t, p.store)
+			p.stop()
+			want, _ := undisturbed(t, c)
+			sameDigests(t, got, want)
+			onlyFiles(t, p)
+		})
+	}
+}
+
+// onlyFiles demands that there is nothing in the directory but the files of partitions, and that
+// they are for their owner alone.
+func onlyFiles(t *testing.T, p *process) {
+	t.Helper()
+	entries, err := os.ReadDir(FilesOf(p.path))
+	testkit.OK(t, err)
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode() != 0o600 || filepath.Ext(e.Name()) != fileSuffix {
+			t.Errorf("there is %v, %v", e, err)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 	"github.com/hinged/hinged/store/snapshot"
@@ -31,13 +32,9 @@ func snapshots(t *testing.T, c *cluster) map[int32]int64 {
 	out := map[int32]int64{}
 	for p := range c.marks(testTopics.Snapshots) {
 		v := newVault(&broker{c: c}, testTopics.Snapshots, int32(p))
-		if err := v.scan(t.Context(), epoch); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, v.scan(t.Context(), epoch))
 		m, err := v.newest(t.Context(), kafka.TopicID{}, kafka.Watermark{End: 1 << 40})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		if m != nil {
 			out[int32(p)] = m.Next
 		}
@@ -74,9 +71,7 @@ func retain(t *testing.T, c *cluster) {
 // makeSnapshot has a process do all that is there, and leave a snapshot of partition 0.
 func makeSnapshot(t *testing.T, c *cluster) {
 	t.Helper()
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p := running(t, c, small)
 	eventually(t, func() error { return atLeast(t, c, 1) })
 	p.stop()
 }
@@ -125,9 +120,7 @@ func sound(t *testing.T, files testFiles) {
 	t.Helper()
 	for _, s := range files.All() {
 		report, err := s.Verify(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, problem := range report.Problems {
 			t.Error(problem)
 		}
@@ -137,9 +130,7 @@ func sound(t *testing.T, files testFiles) {
 func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 	c, all := newCluster(3), newCluster(3)
 	fillTwo(c, all, 41, 9, 300)
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
+	p := running(t, c, small)
 	allSaved(t, c)
 	fillTwo(c, all, 42, 12, 40)
 	eventually(t, func() error { return caughtUp(c, p) })
@@ -160,13 +151,11 @@ func TestANewOwnerTakesOverFromSnapshots(t *testing.T) {
 }
 
 func TestTheFirstDecisionWaitsForItsAccountAlone(t *testing.T) {
-	c := newCluster(1)
-	fill(c, 44, 30, 300)
+	c := filled(1, 44, 30, 300)
 	makeSnapshot(t, c)
 	retain(t, c)
 	q := newProcess(t, c)
-	q.start(func(o *Options) { o.SnapshotEvery = 1 << 40 })
-	eventually(t, func() error { return caughtUp(c, q) })
+	q.run(func(o *Options) { o.SnapshotEvery = 1 << 40 })
 	q.stop()
 
 	// Nothing of a snapshot can be fetched but what the scan reads.
@@ -272,9 +261,7 @@ func TestSnapshotsThatKnowWhatWasForgottenAreTakenBackLater(t *testing.T) {
 			p.start(o...)
 		},
 		"other settings": func(p *process, o ...tune) {
-			if err := p.engine.Renew(p.t.Context(), p.engine.o); err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.OK(p.t, p.engine.Renew(p.t.Context(), p.engine.o))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -297,8 +284,7 @@ func TestSnapshotsThatKnowWhatWasForgottenAreTakenBackLater(t *testing.T) {
 				put(kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s%d@example.net\r\n\r\nsecret%d\r\n", n+1, n+1, n+1)})
 			}
 			tuned := func(o *Options) { o.SnapshotEvery = 4 }
-			p.start(tuned)
-			eventually(t, func() error { return caughtUp(c, p) })
+			p.run(tuned)
 			eventually(t, func() error { return atLeast(t, c, 5) })
 			away.Store(true)
 			put(kafka.Forget{Sender: "s3@example.net"})
@@ -337,13 +323,9 @@ func TestAManifestMayBeAskedForBySeveralAtOnce(t *testing.T) {
 	v := newVault(&broker{c: c}, testTopics.Snapshots, 0)
 	m := snapshot.Manifest{Partition: store.Partition{Topic: testTopics.Input, Number: 0}, LogPosition: store.LogPosition{Next: 7, Partitions: 1}}
 	data, err := m.Encode(nil) // it has no chunks
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	c.put(testTopics.Snapshots, kafka.Record{Partition: 0, Key: manifestKey(manifestIDOf(m.LogPosition)), Value: data})
-	if err := v.scan(t.Context(), epoch); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, v.scan(t.Context(), epoch))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -367,15 +349,8 @@ func atLeast(t *testing.T, c *cluster, position int64) error {
 func TestATakeoverThatIsInterruptedGoesOn(t *testing.T) {
 	c, all := newCluster(2), newCluster(2)
 	fillTwo(c, all, 80, 20, 300)
-	p := newProcess(t, c)
-	p.start(small)
-	eventually(t, func() error { return caughtUp(c, p) })
-	eventually(t, func() error {
-		if n := len(snapshots(t, c)); n < 2 {
-			return fmt.Errorf("%d partitions have snapshots", n)
-		}
-		return nil
-	})
+	p := running(t, c, small)
+	allSaved(t, c)
 	p.stop()
 	retain(t, c)
 	fillTwo(c, all, 81, 20, 100)
@@ -423,9 +398,7 @@ func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
 	var p pending
 	p.set(nil, []string{"ann"})
 	release, err := p.claim(t.Context(), "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.claim(impatient, "ann"); !errors.Is(err, context.Canceled) {
@@ -445,9 +418,7 @@ func TestAnAccountIsFetchedByOneAtATime(t *testing.T) {
 		got <- err
 	}()
 	release()
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-got)
 }
 
 // A request may bring an account into the file that a partition had before it began anew.

@@ -21,6 +21,7 @@ import (
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
 	"github.com/hinged/hinged/internal/run/writer"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/model"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
@@ -69,9 +70,7 @@ func (f testFiles) positions(t *testing.T) map[int32]store.LogPosition {
 		if errors.Is(err, store.ErrClosed) {
 			continue // it is just being replaced
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		out[info.Partition.Number] = info.LogPosition
 	}
 	return out
@@ -101,6 +100,14 @@ func newProcess(t *testing.T, c *cluster) *process {
 	return p
 }
 
+// running is a process over a cluster that has begun.
+func running(t *testing.T, c *cluster, tunes ...tune) *process {
+	t.Helper()
+	p := newProcess(t, c)
+	p.run(tunes...)
+	return p
+}
+
 // start opens the files and runs the engine.
 func (p *process) start(tunes ...tune) {
 	p.t.Helper()
@@ -118,9 +125,8 @@ func (p *process) start(tunes ...tune) {
 	for _, f := range tunes {
 		f(&o)
 	}
-	if p.engine, err = New(o); err != nil {
-		p.t.Fatal(err)
-	}
+	p.engine, err = New(o)
+	testkit.OK(p.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	p.cancel, p.done = cancel, done
@@ -133,6 +139,24 @@ func (p *process) start(tunes ...tune) {
 	}()
 }
 
+// run starts the engine and waits until it has caught up.
+func (p *process) run(tunes ...tune) {
+	p.t.Helper()
+	p.start(tunes...)
+	eventually(p.t, func() error { return caughtUp(p.broker.c, p) })
+}
+
+// while waits as long as the status is so.
+func (p *process) while(so func(s Status) bool) {
+	p.t.Helper()
+	eventually(p.t, func() error {
+		if s := p.engine.Status(); so(s) {
+			return fmt.Errorf("it says %+v", s)
+		}
+		return nil
+	})
+}
+
 // stop ends the engine and closes its files.
 func (p *process) stop() {
 	if p.cancel == nil {
@@ -141,9 +165,7 @@ func (p *process) stop() {
 	p.cancel()
 	<-p.done
 	p.cancel = nil
-	if err := p.store.Close(); err != nil {
-		p.t.Error(err)
-	}
+	testkit.OK(p.t, p.store.Close())
 }
 
 // positions are those of the files.
@@ -183,15 +205,11 @@ func digests(t *testing.T, s interface {
 ) map[string]string {
 	t.Helper()
 	names, err := s.Accounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	out := map[string]string{}
 	for _, n := range names {
 		st, err := s.Load(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		_, out[n] = store.Digest(st)
 	}
 	return out
@@ -212,9 +230,7 @@ func newest(t *testing.T, all ...*process) map[string]string {
 	out := map[string]string{}
 	for number, p := range best {
 		names, err := p.store.of(number).Accounts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, n := range names {
 			out[n] = digestOf(t, p.store, n)
 		}
@@ -225,9 +241,7 @@ func newest(t *testing.T, all ...*process) map[string]string {
 func digestOf(t *testing.T, s testFiles, account string) string {
 	t.Helper()
 	st, err := s.Load(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, d := store.Digest(st)
 	return d
 }
@@ -275,6 +289,13 @@ func feedbackRecord(account, messageID, label, source string, at time.Time) kafk
 			{Key: "ce_source", Value: []byte("test")}, {Key: "ce_type", Value: []byte(kafka.TypeFeedback)},
 		},
 	}
+}
+
+// filled is a cluster whose input is filled.
+func filled(partitions int, seed uint64, accounts, messages int) *cluster {
+	c := newCluster(partitions)
+	fill(c, seed, accounts, messages)
+	return c
 }
 
 // fill produces mail of some accounts with feedback between it: after its message,
@@ -356,13 +377,9 @@ func fill(c *cluster, seed uint64, accounts, messages int) {
 func undisturbed(t *testing.T, c *cluster, tunes ...tune) (map[string]string, *cluster) {
 	t.Helper()
 	replay := func(more tune) (map[string]string, *cluster) {
-		own := newCluster(len(c.marks(testTopics.Input)))
-		c.mu.Lock()
-		own.topics[testTopics.Input] = c.topics[testTopics.Input]
-		c.mu.Unlock()
+		own := c.anew()
 		p := newProcess(t, own)
-		p.start(append(slices.Clone(tunes), more)...)
-		eventually(t, func() error { return caughtUp(own, p) })
+		p.run(append(slices.Clone(tunes), more)...)
 		d := digests(t, p.store)
 		pin(t, p, own)
 		p.stop()
@@ -412,6 +429,14 @@ func sameRecords(t *testing.T, topic string, got, want []kafka.Record) {
 	}
 }
 
+// sameOutput is sameRecords of decisions and of dead letters.
+func sameOutput(t *testing.T, c, twin *cluster) {
+	t.Helper()
+	for _, topic := range []string{testTopics.Decisions, testTopics.DeadLetters} {
+		sameRecords(t, topic, c.all(topic), twin.all(topic))
+	}
+}
+
 // identity names a decision, or a dead letter by where its record was.
 func identity(r kafka.Record) string {
 	if id, ok := r.Header("ce_id"); ok {
@@ -428,9 +453,7 @@ func identity(r kafka.Record) string {
 // commit commits what an account's writer has gathered.
 func commit(t *testing.T, s *boltfile.Store, name string, w *writer.Writer) {
 	t.Helper()
-	if err := s.Commit(name, w.Filter().State(), w.Batch()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.Commit(name, w.Filter().State(), w.Batch()))
 	w.Committed()
 }
 
@@ -439,14 +462,8 @@ func commit(t *testing.T, s *boltfile.Store, name string, w *writer.Writer) {
 func plain(t *testing.T, c *cluster) map[string]string {
 	t.Helper()
 	s, err := boltfile.Open(filepath.Join(t.TempDir(), "plain.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	testkit.OK(t, err)
+	defer func() { testkit.OK(t, s.Close()) }()
 	accounts := map[string]*writer.Writer{}
 	o := Options{Filter: testFilter(), Owner: func(key string) []string { return []string{key + "@example.org"} }}.withDefaults()
 	partitions := int32(len(c.marks(testTopics.Input)))
@@ -476,9 +493,8 @@ func plain(t *testing.T, c *cluster) map[string]string {
 			if rewrites(event) {
 				continue
 			}
-			if w, err = writer.Open(s, name); err != nil {
-				t.Fatal(err)
-			}
+			w, err = writer.Open(s, name)
+			testkit.OK(t, err)
 			accounts[key] = w
 			apply(&filter.Configured{At: at, Options: o.account(key)})
 			apply(&filter.Primed{At: at, Weights: testPrior()})
@@ -486,9 +502,7 @@ func plain(t *testing.T, c *cluster) map[string]string {
 		switch event := event.(type) {
 		case kafka.Message:
 			reader, err := featurize.New(o.account(key).Featurize)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			m := reader.Read(event.Raw)
 			apply(&filter.Arrived{At: at, Meta: filter.NewMeta(m), Message: m})
 		case kafka.Feedback:

@@ -67,10 +67,7 @@ func newScale(b *testing.B, accounts int) *scale {
 		return len(s.all) < 380*perDay
 	})
 	s.options.Featurize.Owner = []string{owner}
-	reader, err := featurize.New(s.options.Featurize)
-	if err != nil {
-		b.Fatal(err)
-	}
+	reader := readerOf(b, s.options.Featurize)
 	s.reader, s.growth = reader, newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	s.table = fmt.Sprintf("\n| of %d accounts | |\n|---|---|\n", accounts)
 	return s
@@ -87,7 +84,7 @@ func (s *scale) message(b *testing.B) {
 	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n) * 24 * time.Hour / perDay))
 	s.n++
 	s.rawBytes += len(raw)
-	s.arrive(b, at, s.reader, [][]byte{raw}, 0)
+	s.arrive(b, at, s.reader, raw)
 }
 
 func (s *scale) play(b *testing.B, days int) {
@@ -101,9 +98,7 @@ func (s *scale) play(b *testing.B, days int) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -111,10 +106,7 @@ func processorTime(b *testing.B) time.Duration {
 func (s *scale) load(b *testing.B) {
 	b.Helper()
 	for i, name := range s.names {
-		w, err := writer.Open(s.store, name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		w := writerOf(b, s.store, name)
 		s.writers[i] = w
 	}
 }
@@ -175,9 +167,7 @@ func (s *scale) dump(b *testing.B, before *snapshot.Manifest) (bytes int, took t
 		bytes += len(data)
 		return nil
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	s.manifest = m
 	return bytes, processorTime(b) - began
 }
@@ -213,14 +203,9 @@ func (s *scale) snapshots(b *testing.B) {
 func (s *scale) takeOver(b *testing.B) {
 	b.Helper()
 	s.dump(b, nil)
-	there, err := boltfile.Open(filepath.Join(b.TempDir(), "there.db"), boltfile.Options{NoSync: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	there := storeAt(b, filepath.Join(b.TempDir(), "there.db"), boltfile.Options{NoSync: true})
 	before := processorTime(b)
-	if err := snapshot.Begin(b.Context(), there, &s.manifest); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, snapshot.Begin(b.Context(), there, &s.manifest))
 	read := 0
 	get := func(id snapshot.ChunkID) ([]byte, error) {
 		read += len(s.chunks[id])
@@ -231,25 +216,19 @@ func (s *scale) takeOver(b *testing.B) {
 		if err == nil {
 			_, err = writer.Open(there, name)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 	}
 	took := processorTime(b) - before
 	n := len(s.names)
 	s.row("processor time of a take-over, for each account, until it can decide", "%.1f ms", took.Seconds()*1000/float64(n))
 	s.row("bytes read for that from the snapshots topic", "%d KB", read/n>>10)
-	if err := there.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, there.Close())
 }
 
 // opening measures a restart, with the file in the page cache.
 func (s *scale) opening(b *testing.B) {
 	b.Helper()
-	if err := s.store.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, s.store.Close())
 	took, size := openFile(b, s.path)
 	s.row("opening the store, for each GB", "%.2f s", took.Seconds()*1e9/float64(size))
 }
@@ -263,13 +242,9 @@ func openFile(b *testing.B, path string) (time.Duration, int64) {
 	if err == nil {
 		err = is.Close()
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	return took, info.Size()
 }
 
@@ -280,40 +255,156 @@ func (s *scale) small(b *testing.B, accounts int) {
 	before := heap()
 	g := newGrowth(b, accounts, s.options, boltfile.Options{NoSync: true})
 	at := store.MomentOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	g.arrive(b, at, s.reader, s.all[:1], 0)
+	g.arrive(b, at, s.reader, s.all[0])
 	names := len(g.names)
 	all := g.names
 	g.writers, g.names = nil, nil
 	s.row("memory of an account that is not, its store being open", "%d bytes", max(heap()-before, 0)/int64(names))
-	if err := g.store.Close(); err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, g.store.Close())
 	took, size := openFile(b, g.path)
 	s.row("store, for each account with one message", "%d KB", size/int64(names)>>10)
 	s.row("opening the store, for each such account", "%.0f µs", took.Seconds()*1e6/float64(names))
-	var err error
-	if g.store, err = boltfile.Open(g.path, boltfile.Options{NoSync: true}); err != nil {
-		b.Fatal(err)
-	}
+	g.store = storeAt(b, g.path, boltfile.Options{NoSync: true})
 	var cold, hot time.Duration
 	for group := range slices.Chunk(all, 500) {
 		began := processorTime(b)
 		g.names, g.writers = group, nil
 		for _, name := range group {
-			w, err := writer.Open(g.store, name)
-			if err != nil {
-				b.Fatal(err)
-			}
+			w := writerOf(b, g.store, name)
 			g.writers = append(g.writers, w)
 		}
-		g.arrive(b, at.Add(time.Hour), s.reader, s.all[:2], 0)
+		g.arrive(b, at.Add(time.Hour), s.reader, s.all[1])
 		between := processorTime(b)
-		g.arrive(b, at.Add(2*time.Hour), s.reader, s.all[:3], 0)
+		g.arrive(b, at.Add(2*time.Hour), s.reader, s.all[2])
 		cold, hot = cold+between-began, hot+processorTime(b)-between
 	}
 	s.row("processor time of its second message, account not in memory", "%.2f ms", cold.Seconds()*1000/float64(names))
 	s.row("processor time of its third message, account in memory", "%.2f ms", hot.Seconds()*1000/float64(names))
-	if err := g.store.Close(); err != nil {
+	testkit.OK(b, g.store.Close())
+}
+
+// streamOptions are what config.DefaultKafka bounds an account with.
+func streamOptions() filter.Options {
+	o := filter.DefaultOptions()
+	o.Limits.Keep, o.NamesFor = 20*24*time.Hour, 3*24*time.Hour
+	o.Dual.Window = 400
+	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads, o.Limits.Weights = 20_000, 20_000, 10_000, 1<<17
+	return o
+}
+
+// perDay is how many messages an account gets: what the owners of linux-mtd, linux-mips and a
+// desk get.
+const perDay = 13
+
+// BenchmarkGrowth plays a year to each of HINGED_BENCH_ACCOUNTS accounts of a partition (5 without
+// it) and prints every 30 days what the store has for an account: bytes of the file as far as it
+// is in use, bytes of the pages that the account's records lie in, by bucket, and bytes of
+// a snapshot. Before each look the store is closed and opened again.
+func BenchmarkGrowth(b *testing.B) {
+	for b.Loop() {
+		s := newScale(b, testkit.FromEnv("HINGED_BENCH_ACCOUNTS", 5))
+		var before, file int64
+		for day := 30; day <= 360; day += 30 {
+			s.play(b, 30)
+			before, file = file, s.print(b, day)
+		}
+		b.ReportMetric(float64(file-before)/30, "B/account/day")
+		b.ReportMetric(float64(file), "B/account")
+		testkit.OK(b, s.store.Close())
+	}
+}
+
+// growth is a store with accounts that get the same mail.
+type growth struct {
+	path    string
+	options boltfile.Options
+	store   *boltfile.Store
+	of      store.Partition
+	next    int64
+	names   []string
+	writers []*writer.Writer
+}
+
+func newGrowth(b *testing.B, accounts int, o filter.Options, file boltfile.Options) *growth {
+	b.Helper()
+	g := &growth{path: filepath.Join(b.TempDir(), "s.db"), options: file, of: store.Partition{Topic: "in"}}
+	for n := range accounts {
+		g.names = append(g.names, fmt.Sprintf("kafka:%d@example.org", n))
+	}
+	g.open(b)
+	testkit.OK(b, g.store.BeginPartition(g.of, store.LogPosition{Partitions: 1}))
+	for _, w := range g.writers {
+		if _, err := w.Apply(&filter.Configured{Options: o}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return g
+}
+
+// open opens the store, and its accounts as of their last commit.
+func (g *growth) open(b *testing.B) {
+	b.Helper()
+	s := storeAt(b, g.path, g.options)
+	g.store, g.writers = s, nil
+	for _, name := range g.names {
+		w := writerOf(b, s, name)
+		g.writers = append(g.writers, w)
+	}
+}
+
+// arrive brings a message to each account and commits.
+func (g *growth) arrive(b *testing.B, at store.Moment, reader *featurize.Featurizer, raw []byte) {
+	b.Helper()
+	for _, w := range g.writers {
+		message := reader.Read(raw)
+		meta := filter.NewMeta(message)
+		if message.FromOwner {
+			meta = meta.ByOwner()
+		}
+		if _, err := w.Apply(&filter.Arrived{At: at, Meta: meta, Message: message}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	g.commit(b)
+}
+
+// commit commits what accounts were told, together.
+func (g *growth) commit(b *testing.B) {
+	b.Helper()
+	var commits []store.AccountCommit
+	for i, w := range g.writers {
+		if !w.Dirty() {
+			continue
+		}
+		commits = append(commits, store.AccountCommit{Account: g.names[i], State: w.Filter().State(), Batch: w.Batch()})
+	}
+	g.next++
+	testkit.OK(b, g.store.CommitPartition(store.LogPosition{Next: g.next}, commits))
+	for _, w := range g.writers {
+		w.Committed()
+	}
+}
+
+// print tells what an account takes, and returns its part of the file in bytes.
+func (g *growth) print(b *testing.B, day int) int64 {
+	b.Helper()
+	accounts := int64(len(g.names))
+	dumped := 0
+	if _, err := snapshot.Dump(g.store, nil, func(_ snapshot.ChunkID, data []byte) error {
+		dumped += len(data)
+		return nil
+	}); err != nil {
 		b.Fatal(err)
 	}
+	// The file itself is looked at, as it is on the disk: a copy would have no free pages.
+	testkit.OK(b, g.store.Close())
+	file, sizes := pagesOf(b, g.path, g.names...)
+	g.open(b)
+	line := fmt.Sprintf("day %d, KB for each account: file %d, snapshot %d; pages %d:", day, file/accounts>>10, dumped/len(g.names)>>10, sizes["all"]/len(g.names)>>10)
+	for _, k := range []string{"features", "featureindex", "names", "namegroups", "journal", "lessons", "redo", "snapshots"} {
+		line += fmt.Sprintf(" %s %d", k, sizes[k]/len(g.names)>>10)
+	}
+	st := g.writers[0].Filter().State()
+	b.Logf("%s; messages %d, weights %d", line, st.Messages.Len(), st.Weights.Len())
+	return file / accounts
 }
