@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -32,9 +30,7 @@ type sitting struct {
 	tty  *os.File
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the terminal has said its last
-
-	mu   sync.Mutex
-	said bytes.Buffer
+	said testkit.Transcript
 }
 
 func sit(t *testing.T, args ...string) *sitting {
@@ -46,16 +42,7 @@ func sit(t *testing.T, args ...string) *sitting {
 	}
 	go func() {
 		defer close(s.done)
-		buf := make([]byte, 1024)
-		for {
-			n, err := s.tty.Read(buf)
-			s.mu.Lock()
-			s.said.Write(buf[:n])
-			s.mu.Unlock()
-			if err != nil {
-				return // the other end is closed
-			}
-		}
+		_, _ = io.Copy(&s.said, s.tty) // until the other end is closed
 	}()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
@@ -65,11 +52,7 @@ func sit(t *testing.T, args ...string) *sitting {
 	return s
 }
 
-func (s *sitting) screen() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.said.String()
-}
+func (s *sitting) screen() string { return s.said.String() }
 
 // answer waits for a question, the nth time it is asked, and types.
 func (s *sitting) answer(question string, nth int, typed string) {

@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -178,43 +176,6 @@ func TestTriesThatReachNoServerAreNoReconnects(t *testing.T) {
 	}
 }
 
-// TestWhatEndedTheConnectionIsNamedByWhateverIsSentNext has the client's reader
-// give up, over a line that it does not know or over the end, and then asks for
-// something on the connection that it closed.
-func TestWhatEndedTheConnectionIsNamedByWhateverIsSentNext(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]struct {
-		line string
-		want error
-	}{"not understood": {"* VANISHED 1", errProtocol}, "goodbye": {"* BYE going down", errClosed}} {
-		t.Run(name, func(t *testing.T) {
-			f := testkit.StartFake(t, func(f *testkit.Fake) {
-				f.Handle = on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
-					c.Line("+ idling")
-					c.Line("%s", end.line)
-					c.Close()
-				})
-			})
-			s := openSession(t, only(f))
-			if err := s.idle(func() { <-s.client.Closed() }); !errors.Is(err, end.want) {
-				t.Errorf("the end of IDLE gave %v, want %v", err, end.want)
-			}
-			if err := s.noop(); !errors.Is(err, end.want) {
-				t.Errorf("a command gave %v, want %v", err, end.want)
-			}
-		})
-	}
-	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	if err := wireError(net.ErrClosed, reset); !errors.Is(err, errClosed) || !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a reset connection gave %v", err)
-	}
-	write := &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}
-	slow := &net.OpError{Op: "write", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	if !unsent(write) || unsent(slow) || unsent(reset) {
-		t.Errorf("unsent: %v by a broken pipe, %v in time, %v by a read; want the first alone", unsent(write), unsent(slow), unsent(reset))
-	}
-}
-
 // on makes something go wrong at one command. Called without a connection it
 // tells whether this is the one.
 func on(name string, bad func(*testkit.FakeConn, testkit.FakeCommand)) func(*testkit.FakeConn, testkit.FakeCommand) bool {
@@ -303,26 +264,6 @@ func TestWrongPasswordIsNotHammeredAndHealsByItself(t *testing.T) {
 	if r.source.Status().LoginRefused {
 		t.Error("the login is still said to be refused")
 	}
-}
-
-func TestRefusedLoginsComeEverMoreSlowly(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var tries []time.Time
-	f := testkit.StartFake(t, func(f *testkit.Fake) {
-		f.Handle = on("AUTHENTICATE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
-			mu.Lock()
-			tries = append(tries, time.Now())
-			mu.Unlock()
-			c.Line("%s NO [AUTHENTICATIONFAILED] no", cmd.Tag)
-		})
-	})
-	o := only(f)
-	o.BackoffMin, o.BackoffMax = time.Millisecond, time.Millisecond
-	o.AuthBackoffMin, o.AuthBackoffMax = 100*time.Millisecond, 400*time.Millisecond
-	startSource(t, o)
-	// Both connections share them.
-	slower(t, &mu, &tries, 100*time.Millisecond, 200*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond)
 }
 
 // slower waits until something was tried once more than there are gaps, and

@@ -182,21 +182,6 @@ func options(addr, username, password string) Options {
 	}
 }
 
-// openSession logs in to a server for the test's duration.
-func openSession(t *testing.T, o Options) *session {
-	t.Helper()
-	o = o.withDefaults()
-	s, err := reach(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.close)
-	if err := s.enter(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func dovecotOptions(d *testkit.Dovecot) Options {
 	o := options(d.Addr, d.User, d.Password)
 	if d.TLSConfig != nil {

@@ -49,7 +49,9 @@ func TestTheFirstTenMinutes(t *testing.T) {
 	if said := n.run("hinged bootstrap", enter("Answer them now? [y/N] ", "y"), enter(matters, "n"), enter(matters, ""), enter(matters, "n")); strings.Count(said, ": learnt as ordinary") != 2 {
 		t.Errorf("bootstrap asked, and said\n%s", said)
 	}
-	n.run("hinged run", act{regexp.MustCompile(`watching`), n.live, "\x03"})
+	if shown := n.run("hinged run", act{regexp.MustCompile(`watching`), n.live, "\x03"}); !regexp.MustCompile(`\d\d:\d\d  marked +[^\r\n]+: [^\r\n]+ \(`).MatchString(shown) {
+		t.Errorf("run said of no message that it was marked, and why:\n%s", shown)
+	}
 	n.run("hinged status")
 	marked := regexp.MustCompile(`\b[0-9a-f]{12}\b`).FindString(n.run("hinged ledger | head -20"))
 	if marked == "" {

@@ -5,6 +5,7 @@ package dashboard_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -385,4 +386,10 @@ func (h *home) signIn(name string) {
 	if r := h.send(http.MethodPost, "/login", form); r.code != http.StatusSeeOther {
 		h.t.Fatalf("signing in as %s: %d\n%s", name, r.code, r.body)
 	}
+}
+
+// letter is a message that is like no other.
+func letter(n int, from, subject string) []byte {
+	return fmt.Appendf(nil, "From: %s <%[2]s@example.org>\r\nTo: %[3]s\r\nSubject: %[4]s\r\nMessage-ID: <letter%[5]d@example.org>\r\nDate: Thu, 12 Mar 2026 09:00:00 +0000\r\n\r\nShall we meet at the bridge?\r\n",
+		from, strings.ToLower(from), demo.OwnerAddress, subject, n)
 }

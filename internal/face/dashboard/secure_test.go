@@ -448,14 +448,3 @@ func TestListenRefusesWhatIsNotSafe(t *testing.T) {
 		t.Errorf("a port that is taken: %v", err)
 	}
 }
-
-func TestSpansOfTime(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		12 * time.Hour: "12 hours", time.Hour: "1 hour", 90 * time.Minute: "90 minutes", time.Minute: "1 minute", 61 * time.Second: "61 seconds", time.Second: "1 second",
-	} {
-		if got := span(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
-	}
-}
