@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -33,10 +35,7 @@ func golden(t *testing.T, path string, got []byte) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Read(t, path)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s differs\ngot:\n%s\nwant:\n%s", path, got, want)
 	}
@@ -55,11 +54,8 @@ func TestEveryMistakeIsNamedWithItsLine(t *testing.T) {
 	for _, path := range files(t, "testdata/bad/*.toml") {
 		name := strings.TrimSuffix(filepath.Base(path), ".toml")
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = parse(bytes.NewReader(data), name+".toml", here())
+			data := testkit.Read(t, path)
+			_, err := parse(bytes.NewReader(data), name+".toml", here())
 			var configErr *Error
 			if !errors.As(err, &configErr) {
 				t.Fatalf("got error %v, want a *config.Error", err)
@@ -85,10 +81,7 @@ func TestGoodFilesGiveTheEffectiveConfiguration(t *testing.T) {
 	for _, path := range files(t, "testdata/good/*.toml") {
 		name := strings.TrimSuffix(filepath.Base(path), ".toml")
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := testkit.Read(t, path)
 			c, err := parse(bytes.NewReader(data), path, here())
 			if err != nil {
 				t.Fatal(err)
@@ -239,9 +232,7 @@ name = "a"
 owner = ["me@example.org"]
 imap = {address = "h", username = "me", password_file = "p"}
 `
-	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, path, file)
 	c, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -258,10 +249,7 @@ imap = {address = "h", username = "me", password_file = "p"}
 }
 
 func TestFileSizeIsLimited(t *testing.T) {
-	least, err := os.ReadFile("testdata/good/least.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	least := testkit.Read(t, "testdata/good/least.toml")
 	full := append(slices.Clone(least), bytes.Repeat([]byte("#"), maxFileBytes-len(least))...)
 	if _, err := parse(bytes.NewReader(full), "full.toml", here()); err != nil {
 		t.Errorf("at the limit: %v", err)

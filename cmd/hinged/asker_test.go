@@ -287,9 +287,7 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 				}
 			})
 			secret := filepath.Join(t.TempDir(), "secret")
-			if err := os.WriteFile(secret, []byte("tulip\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Write(t, secret, "tulip\n")
 			keys, terminal, err := pty.Open()
 			if err != nil {
 				t.Fatal(err)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	describe "github.com/invopop/jsonschema"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/published"
 )
 
@@ -161,10 +161,7 @@ func TestWhatIsProducedFitsItsSchema(t *testing.T) {
 
 // What the page shows must be what can be sent, and what comes.
 func TestTheRecordsOfThePageFitASchema(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(docsDir, "kafka.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(docsDir, "kafka.md"))
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) < 6 {
 		t.Errorf("the page shows %d records, want at least 6", len(blocks))

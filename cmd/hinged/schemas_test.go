@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -27,6 +26,7 @@ import (
 	"github.com/hinged/hinged/internal/program/bootstrap"
 	"github.com/hinged/hinged/internal/program/demo"
 	"github.com/hinged/hinged/internal/program/setup"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/internal/testkit/published"
 )
 
@@ -298,10 +298,7 @@ func TestEveryVerbWithJSONHasASchemaThatAScriptChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, f)
 		for _, m := range regexp.MustCompile(`(?m)^schema (\S+) `).FindAllStringSubmatch(string(text), -1) {
 			scripts[m[1]] = true
 		}

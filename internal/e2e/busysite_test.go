@@ -62,10 +62,7 @@ func TestTheServerOfThePageGoesOnServing(t *testing.T) {
 		}
 	}
 	const name = "docs/mail-server.md"
-	text, err := os.ReadFile(filepath.Join("../..", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join("../..", name))
 	page, err := commandsOf(name, text)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,14 +34,9 @@ func (o *resident) copies() (uids []uint32) {
 func TestR4CopiesAreTakenBackExactly(t *testing.T) {
 	onEveryServer(t, func(o *resident) {
 		s := o.daemon(copyToo + quick + still)
-		text, err := os.ReadFile(s.config)
-		if err != nil {
-			o.Fatal(err)
-		}
+		text := testkit.Read(o, s.config)
 		text = append(text, "important = \"Important\"\n"...) // so that it is watched
-		if err := os.WriteFile(s.config, text, 0o600); err != nil {
-			o.Fatal(err)
-		}
+		testkit.Write(o, s.config, text)
 		s.start()
 		messages, lessons := teach(s, o.Owner)
 		if u := s.undo(); u.Failed+u.Waiting != 0 {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -150,18 +149,11 @@ func (s *site) withDashboard(password, token string, more ...string) (base strin
 	}
 	_ = held.Close()
 	file := filepath.Join(s.dir, "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Write(s.t, file, token+"\n")
+	text := testkit.Read(s.t, s.config)
 	text = fmt.Appendf(text, "\n[dashboard]\nlisten = %q\n%s\n[[dashboard.user]]\nname = \"me\"\naccounts = [\"me\"]\noperator = true\npassword_hash = %q\ntoken_file = %q\n",
 		held.Addr(), strings.Join(more, "\n"), hash, file)
-	if err := os.WriteFile(s.config, text, 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Write(s.t, s.config, text)
 	return "http://" + held.Addr().String()
 }
 

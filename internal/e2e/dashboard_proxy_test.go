@@ -83,10 +83,7 @@ func (p *proxied) send(method, path, origin string, form url.Values) reply {
 // recipe returns the block of a page that begins with a line.
 func recipe(t *testing.T, page, first string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join("..", "..", page))
 	_, block, found := strings.Cut(string(text), "```text\n"+first)
 	block, _, ended := strings.Cut(block, "```\n")
 	if !found || !ended {
@@ -105,14 +102,9 @@ func TestTheDashboardBehindTheProxiesOfItsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, quick)
-	config, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := testkit.Read(t, s.config)
 	config = fmt.Appendf(config, "\n[dashboard]\nlisten = %q\npublic_url = %q\n[[dashboard.user]]\nname = \"ann\"\npassword_hash = %q\naccounts = [\"me\"]\n", addr, proxiedSite, hash)
-	if err := os.WriteFile(s.config, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, s.config, config)
 	s.start()
 	owner := s.imap.Owner(t)
 	defer owner.Close()
@@ -237,9 +229,7 @@ func startNginx(tb testing.TB, server string) string {
 	dir, port := tb.TempDir(), testkit.FreePorts(tb, 1)[0]
 	cert, key := testkit.NewAuthority(tb, "test").Issue("hinged.example.org", time.Now().Add(time.Hour))
 	for name, content := range map[string][]byte{"hinged.example.org.pem": cert, "hinged.example.org.key": key} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Write(tb, filepath.Join(dir, name), content)
 	}
 	here := strings.NewReplacer("/etc/ssl/", dir+"/", "listen 443 ", fmt.Sprintf("listen 127.0.0.1:%d ", port))
 	whole := fmt.Sprintf("daemon off;\nmaster_process off;\npid %[1]s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n", dir)
@@ -257,9 +247,7 @@ func startWebProxy(tb testing.TB, dir, name, config, addr string, command func(r
 	root, err := testkit.Proxies()
 	testkit.Need(tb, err)
 	file := filepath.Join(dir, name+".conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Write(tb, file, config)
 	testkit.Serve(tb, name, addr, command(root, file))
 	return addr
 }

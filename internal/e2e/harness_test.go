@@ -125,9 +125,7 @@ func siteFor(t testing.TB, login testkit.Login, dir, level, extra, connection st
 	t.Helper()
 	s := &site{t: t, user: login.User, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer), doubted: map[uint32]bool{}}
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, filepath.Join(dir, name), text)
 	}
 	write("password", login.Password+"\n")
 	if !strings.Contains(extra, "mark_within") {

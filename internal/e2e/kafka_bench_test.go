@@ -50,9 +50,7 @@ func benchMail(b *testing.B, dir string) (owner string, all []testkit.Message) {
 		quoted := strings.ReplaceAll("\n"+strings.ReplaceAll(string(m.Raw), "\r\n", "\n"), "\nFrom ", "\n>From ")
 		fmt.Fprintf(&text, "From x@example.org %s%s\n", m.Date.UTC().Format(time.ANSIC), quoted)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "mail.mbox"), []byte(text.String()), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Write(b, filepath.Join(dir, "mail.mbox"), text.String())
 	return owner, all
 }
 

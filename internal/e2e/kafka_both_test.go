@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -20,13 +19,8 @@ func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 	testkit.NeedKafka(t)
 	s := newSite(t, quick)
 	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.config, []byte(string(text)+in.section("both", "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, s.config)
+	testkit.Write(t, s.config, string(text)+in.section("both", ""))
 	mail := testkit.NewMail(11)
 	mail.Owner = s.imap.User
 	produce := func(n int) {

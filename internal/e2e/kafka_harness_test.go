@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -171,9 +170,7 @@ func (in *topic) process(group, extra string) *site {
 	dir := in.t.TempDir()
 	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
 	text := fmt.Sprintf("state_dir = %q\nsocket = %q\nlog_level = \"info\"\nlog_format = \"text\"\n%s", filepath.Join(dir, "state"), s.socket, in.section(group, extra))
-	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
-		in.t.Fatal(err)
-	}
+	testkit.Write(in.t, s.config, text)
 	in.t.Cleanup(s.kill)
 	return s
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"syscall"
 	"testing"
@@ -25,10 +24,7 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 	mail := newOwners(9, 20)
 	shaken := in.process("shaken", `snapshot_every = 100`)
 	shaken.start()
-	good, err := os.ReadFile(shaken.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := testkit.Read(t, shaken.config)
 	put := func(pattern, text string) {
 		t.Helper()
 		with := regexp.MustCompile(pattern).ReplaceAllString(string(good), text)

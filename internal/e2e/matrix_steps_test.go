@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,9 +73,7 @@ func (w *walker) prepare(protection, config string) {
 		connection += "tls = \"none\"\n"
 	} else {
 		authority := filepath.Join(dir, "authority.pem")
-		if err := os.WriteFile(authority, w.server.Certificate, 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.Write(w.t, authority, w.server.Certificate)
 		w.tls = []string{"--ca-file", authority}
 		connection += fmt.Sprintf("tls = %q\nca_file = %q\n", protection, authority)
 	}

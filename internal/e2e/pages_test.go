@@ -214,9 +214,7 @@ func newReader(t *testing.T, page []command) *reader {
 		t.Fatal(err)
 	}
 	trust := filepath.Join(home, ".trust.pem")
-	if err := os.WriteFile(trust, r.certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, trust, r.certificate)
 	r.env = []string{
 		"HOME=" + home, "XDG_RUNTIME_DIR=" + run, "USER=me", "LANG=C.UTF-8", "TERM=dumb",
 		"PATH=" + filepath.Join(home, ".local/bin") + ":" + filepath.Join(r.machine, "usr/local/bin") + ":" + os.Getenv("PATH"),
@@ -269,10 +267,7 @@ func (r *reader) publish() {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		data, err := os.ReadFile(from)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		data := testkit.Read(r.t, from)
 		to := filepath.Join(origin, name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			r.t.Fatal(err)
@@ -285,9 +280,7 @@ func (r *reader) publish() {
 	git(origin, "add", "-A")
 	git(origin, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "the working tree")
 	config := fmt.Sprintf("[url %q]\n\tinsteadOf = https://github.com/hinged/hinged\n[safe]\n\tdirectory = *\n", origin)
-	if err := os.WriteFile(filepath.Join(r.home, ".gitconfig"), []byte(config), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Write(r.t, filepath.Join(r.home, ".gitconfig"), config)
 }
 
 func TestThePagesCommandsRunAsPrinted(t *testing.T) {
@@ -302,10 +295,7 @@ func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, page := range sessions {
-		text, err := os.ReadFile(filepath.Join("../..", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join("../..", page))
 		commands, err := commandsOf(page, text)
 		if err != nil {
 			t.Fatal(err)
@@ -371,10 +361,7 @@ func TestEveryPageWithCommandsIsFollowed(t *testing.T) {
 	}
 	for _, path := range append(pages, "../../README.md") {
 		page := strings.TrimPrefix(path, "../../")
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, path)
 		commands, err := commandsOf(page, text)
 		if err != nil {
 			t.Error(err)

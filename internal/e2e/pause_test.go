@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // sockets counts the daemon's TCP connections, as the kernel has them.
@@ -35,10 +36,7 @@ func (s *site) sockets() int {
 	}
 	n := 0
 	for _, table := range []string{"tcp", "tcp6"} {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", s.cmd.Process.Pid, table))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		data := testkit.Read(s.t, fmt.Sprintf("/proc/%d/net/%s", s.cmd.Process.Pid, table))
 		for _, line := range strings.Split(string(data), "\n") {
 			if f := strings.Fields(line); len(f) > 9 && slices.Contains(inodes, f[9]) {
 				n++

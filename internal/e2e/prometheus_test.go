@@ -35,10 +35,7 @@ const (
 func (s *site) withPages(more string) string {
 	s.t.Helper()
 	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := testkit.Read(s.t, s.config)
 	owner, operator := filepath.Join(s.dir, "owner.token"), filepath.Join(s.dir, "operator.token")
 	for path, data := range map[string]string{
 		owner: ownersToken + "\n", operator: operatorsToken + "\n",
@@ -55,9 +52,7 @@ token_file = %q
 operator = true
 `, addr, owner, operator) + more,
 	} {
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.Write(s.t, path, data)
 	}
 	return addr
 }
@@ -139,10 +134,7 @@ func TestTheCommandsOfTheAPIPageRunAsPrinted(t *testing.T) {
 	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
 	s.until("the mark", func(a desk.AccountStatus) bool { return a.MarksConfirmed > 0 })
 
-	text, err := os.ReadFile(filepath.Join("../..", apiPage))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join("../..", apiPage))
 	as := strings.NewReplacer("127.0.0.1:7425", addr, "/etc/hinged/scripts.token", filepath.Join(s.dir, "owner.token"))
 	script := "set -eu -o pipefail\ncd \"$DIR\"\n"
 	n := 0
@@ -177,10 +169,7 @@ func TestTheCommandsOfTheAPIPageRunAsPrinted(t *testing.T) {
 // deployed reads a file below deploy.
 func deployed(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../deploy", path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join("../../deploy", path))
 	return string(text)
 }
 
@@ -198,9 +187,7 @@ func scraping(t *testing.T, addr string) *prometheus {
 	}
 	alerts := regexp.MustCompile(`(?m)^ +for: .*\n`).ReplaceAllString(deployed(t, "prometheus/alerts.yml"), "")
 	for name, text := range map[string]string{"alerts.yml": alerts, "hinged.token": operatorsToken} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, filepath.Join(dir, name), text)
 	}
 	return startPrometheus(t, dir, "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\n"+config)
 }
@@ -240,9 +227,7 @@ func TestPrometheusScrapesARealRun(t *testing.T) {
 	testkit.NeedKafka(t)
 	s := newSite(t, quick)
 	wrong := filepath.Join(s.dir, "wrong")
-	if err := os.WriteFile(wrong, []byte("not the password\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, wrong, "not the password\n")
 	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
 	addr := s.withPages(in.section("pages", "") + fmt.Sprintf(`
 [[account]]
@@ -314,10 +299,7 @@ tls = "none"
 // decisions is absent in a short run.
 func described(t *testing.T) (out []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, "../../docs/metrics.md")
 	for _, m := range regexp.MustCompile("(?m)^\\| `(hinged_[a-z0-9_]+)` \\| ([a-z]+) \\|").FindAllStringSubmatch(string(text), -1) {
 		name := m[1]
 		if m[2] == "summary" || m[2] == "histogram" {
@@ -369,9 +351,7 @@ func startPrometheus(tb testing.TB, dir, config string) *prometheus {
 	testkit.Need(tb, err)
 	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(tb, 1)[0])
 	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Write(tb, file, config)
 	testkit.Promtool(tb, dir, "check", "config", "prometheus.yml")
 	cmd := exec.CommandContext(context.Background(), filepath.Join(root, "bin", "prometheus"),
 		"--config.file="+file, "--storage.tsdb.path="+filepath.Join(tb.TempDir(), "data"), "--web.listen-address="+addr,
@@ -447,9 +427,7 @@ func testAPI(tb testing.TB, url, config string, header map[string]string, args .
 	testkit.Need(tb, err)
 	dir := tb.TempDir()
 	for name, text := range map[string]string{"schemathesis.toml": "hooks = \"serializers.py\"\n" + config, "serializers.py": serializers} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Write(tb, filepath.Join(dir, name), text)
 	}
 	all := []string{
 		"-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "--no-color", "run", url,

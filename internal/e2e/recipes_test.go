@@ -34,10 +34,7 @@ type block struct{ heading, kind, text string }
 // blocksOf returns the blocks of a page, in order.
 func blocksOf(t *testing.T, page string) (out []block) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, page)
 	heading, open := "", false
 	for line := range strings.Lines(string(text)) {
 		m := fence.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
@@ -129,10 +126,7 @@ func newFilterSite(t *testing.T) *filterSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := testkit.Read(t, path)
 	s.write(s.real, string(program), 0o755)
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf(`
 state_dir = %q
@@ -411,10 +405,7 @@ func (s *filterSite) heardAll(deliver deliver) {
 	s.be(running)
 	raw := bytes.ReplaceAll(letter(5, boss, "me@example.org", "urgent matter"), []byte("\r\n"), []byte("\n"))
 	deliver(raw)
-	heard, err := os.ReadFile(filepath.Join(s.dir, "heard"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	heard := testkit.Read(s.t, filepath.Join(s.dir, "heard"))
 	if !strings.Contains(string(heard), "This is about urgent matter and nothing else") {
 		s.t.Errorf("hinged heard only %q", heard)
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // tokens are the OAuth tokens that a Dovecot takes: JSON Web Tokens (RFC 7519), which it
@@ -44,9 +45,7 @@ func newTokens(t *testing.T) *tokens {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, path, text)
 	}
 	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chmod(path, 0o755))

@@ -7,7 +7,6 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,9 +74,7 @@ func (o *resident) daemon(extra string, connection ...string) *site {
 // write writes a file.
 func (o *resident) write(path, text string) {
 	o.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		o.Fatal(err)
-	}
+	testkit.Write(o, path, text)
 }
 
 // onEveryServer runs a test for an owner on each kind of server. dovecot is more lines for

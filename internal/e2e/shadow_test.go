@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,10 +89,7 @@ func (o *resident) shadowOn(s *site) {
 	if err := s.stop(syscall.SIGTERM); err != nil {
 		o.Fatal(err)
 	}
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		o.Fatal(err)
-	}
+	text := testkit.Read(o, s.config)
 	o.write(s.config, strings.Replace(string(text), "mark_copy", "shadow = \"on\"\nmark_copy", 1))
 	s.start()
 }

@@ -92,6 +92,24 @@ func FromEnv(name string, otherwise int) int {
 	return otherwise
 }
 
+// Read returns what a file holds. If it can't be read, the test ends.
+func Read(tb testing.TB, path string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// Write writes a file that its owner alone may read. If it can't be written, the test ends.
+func Write[T string | []byte](tb testing.TB, path string, data T) {
+	tb.Helper()
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // WriteProgram writes a file that the test is going to run. A process that a parallel test
 // starts meanwhile would hold the file open for writing for a moment, and a file that
 // is open so cannot be run (ETXTBSY): no process is started before it is written.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -229,9 +228,7 @@ func TestOnlyNamesOfThisMachineAreAnswered(t *testing.T) {
 	pair := Options{Users: people(t), CertFile: filepath.Join(dir, "c.pem"), KeyFile: filepath.Join(dir, "k.pem")}
 	cert, key := testkit.NewAuthority(t, "ours").Issue("client", time.Now().Add(time.Hour))
 	for name, content := range map[string][]byte{pair.CertFile: cert, pair.KeyFile: key} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, name, content)
 	}
 	for _, c := range []struct {
 		name      string

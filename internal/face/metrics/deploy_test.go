@@ -4,7 +4,6 @@ package metrics
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,10 +49,7 @@ func alerts(t *testing.T) (out []rule) {
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(deploy, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(deploy, path))
 	return text
 }
 

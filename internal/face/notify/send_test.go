@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 const patience = time.Minute
@@ -128,15 +129,12 @@ func TestACommandReadsJSONAndIsBoundInTime(t *testing.T) {
 	if err := send(t.Context(), &Target{Command: []string{script, "a b", out}}, sample()); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, out)
 	var got Notification
 	if err := json.Unmarshal(text, &got); err != nil || got.Text != "From Théo" || got.Message != "abc" {
 		t.Errorf("the command read %s (%v)", text, err)
 	}
-	err = send(t.Context(), &Target{Command: []string{script, "secret"}}, sample())
+	err := send(t.Context(), &Target{Command: []string{script, "secret"}}, sample())
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a command that fails gives %v", err)
 	}
