@@ -128,23 +128,10 @@ func TestExampleIsUpToDateAndGivesTheDefaults(t *testing.T) {
 	}
 }
 
-func TestExampleHasEveryKeyAndExplainsIt(t *testing.T) {
-	example := Example()
-	keys := Keys()
-	for _, key := range keys {
+func TestTheExampleExplainsEveryKey(t *testing.T) {
+	for _, key := range Keys() {
 		if explanations()[key] == "" {
 			t.Errorf("%s is not explained", key)
-		}
-		last := key[strings.LastIndexByte(key, '.')+1:]
-		if !regexp.MustCompile(`(?m)^(#|# )?` + last + " = ").Match(example) {
-			t.Errorf("%s is not in the example", key)
-		}
-	}
-	tables := []string{"backups", "account", "account.imap", "account.learner", "account.threshold", "account.featurize", "account.featurize.shares", "account.rule", "account.notify", "account.digest", "dashboard", "dashboard.user", "kafka", "kafka.topics", "kafka.account",
-		"kafka.learner", "kafka.threshold", "kafka.featurize", "kafka.featurize.shares", "kafka.rule"}
-	for key := range explanations() {
-		if !slices.Contains(keys, key) && !slices.Contains(tables, key) {
-			t.Errorf("the example has %s, which is no key", key)
 		}
 	}
 }

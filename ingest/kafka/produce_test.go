@@ -117,22 +117,3 @@ func TestKeysGoWhereJavaPutsThem(t *testing.T) {
 		}
 	}
 }
-
-func TestSnapshotsAreNotCompressedOnceMore(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, b *broker) {
-		c := b.client(t, 1, func(o *Options) { o.Compression = Zstd })
-		for topic, plain := range map[string]bool{b.topics.Snapshots: true, b.topics.Decisions: false} {
-			if _, err := c.Produce(t.Context(), topic, []Record{{Key: []byte("k"), Value: make([]byte, 100_000)}}); err != nil {
-				t.Fatal(err)
-			}
-			answer, err := c.fetch(t.Context(), topic, TopicID{}, 0, 0, c.reading())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(answer.recordSets); (n > 100_000) != plain {
-				t.Errorf("100,000 zeros are %d bytes in topic %s", n, topic)
-			}
-		}
-	})
-}

@@ -371,22 +371,3 @@ func TestEveryPageWithCommandsIsFollowed(t *testing.T) {
 		}
 	}
 }
-
-func TestCommandsAreFoundAsPrinted(t *testing.T) {
-	got, err := commandsOf("p", []byte("# T\n\n```sh\n# a comment\none --two\n\nthree \\\n  four\n```\n\n```console\n$ five\nan answer\n$ six \\\n    seven\n```\n\n```text\nnot this\n```\n\n```ini\n# /etc/x\na = 1\n```\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, c := range got {
-		texts = append(texts, c.path+c.text)
-	}
-	if want := []string{"one --two", "three \\\n  four", "five", "six \\\n    seven", "/etc/xa = 1\n"}; !slices.Equal(texts, want) {
-		t.Errorf("got %q, want %q", texts, want)
-	}
-	for _, bad := range []string{"```\nx\n```\n", "```sh\nx\n", "```sh\nx \\\n```\n"} {
-		if _, err := commandsOf("p", []byte(bad)); err == nil {
-			t.Errorf("%q passed", bad)
-		}
-	}
-}
