@@ -85,10 +85,7 @@ func manyAccounts(b *testing.B, n, messages int, encrypted bool) {
 	for name, text := range map[string]string{"hinged.toml": conf.String(), "password": imap.Password, "ca.pem": string(imap.Certificate)} {
 		testkit.Write(b, filepath.Join(dir, name), text)
 	}
-	path, err := binary()
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := program(b)
 	cmd := exec.Command(path, "run", "--config", filepath.Join(dir, "hinged.toml"))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -121,16 +118,7 @@ func manyAccounts(b *testing.B, n, messages int, encrypted bool) {
 		b.Fatal(err)
 	}
 	size := file.Size()
-	status := testkit.Read(b, fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(kib/1024, "MiB")
-		}
-	}
+	b.ReportMetric(float64(memoryOf(b, cmd.Process.Pid, "VmRSS:"))/(1<<20), "MiB")
 	b.ReportMetric(float64(sockets), "sockets")
 	b.ReportMetric(float64(size)/(1<<20), "store-MiB")
 	b.ReportMetric(busy*100, "idle-%cpu")

@@ -89,7 +89,6 @@ func (c attackedAccount) past(i int) (important, ordinary pastLetter) {
 // of them judged by the owner, and answers in Sent.
 func newAttacked(t *testing.T, c attackedAccount) *attacked {
 	t.Helper()
-	testkit.NeedDovecot(t)
 	extra := quick
 	if c.still {
 		extra += still

@@ -81,10 +81,8 @@ func (s *site) bootstrap(args ...string) bootstrap.Report {
 // over reads and learns nothing again.
 func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := imap.Owner(t)
-	defer owner.Close()
 	messages := lived(owner, 21, 1500)
 	before := flagsOf(owner)
 	proxy := testkit.StartProxy(t, imap.Addr)
@@ -104,10 +102,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	}
 	calm.wantReplay("after bootstrap")
 
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := program(t)
 	rng := rand.New(rand.NewPCG(8, 8))
 	kills, done := 0, false
 	for !done {
@@ -181,9 +176,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	ended := calm.digests()
 	calm.start()
 	st := calm.until("all mailboxes looked at", func(a desk.AccountStatus) bool { return a.Connected })
-	if err := calm.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	calm.end()
 	if st.Messages != uint64(messages) || calm.digests() != ended {
 		t.Errorf("the daemon knows %d messages of %d; its state is\n%s\nbefore it was\n%s", st.Messages, messages, calm.digests(), ended)
 	}

@@ -55,7 +55,6 @@ func dovecotOf(page []command) (text string) {
 // as each of them, mail is delivered, and quota holds.
 func TestTheServerOfThePageGoesOnServing(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	for _, part := range []string{"lmtp", "modules/lib90_sieve_plugin.so"} {
 		if _, err := os.Stat(filepath.Join("/usr/lib/dovecot", part)); err != nil && os.Getenv("CI") != "true" {
 			t.Skipf("SKIPPED: no Pigeonhole or no LMTP here (packages dovecot-sieve, dovecot-lmtpd): %v", err)

@@ -39,7 +39,6 @@ var shownFlags = []string{"none", "$Important", "$label1", `\Flagged`}
 
 func newMarked(t *testing.T) *marked {
 	t.Helper()
-	testkit.NeedDovecot(t)
 	m := &marked{Dovecot: testkit.StartDovecot(t, testkit.DovecotOptions{}), t: t, home: shortDir(t), uids: map[string]uint32{}}
 	owner := m.Owner(t)
 	for i, flag := range shownFlags {

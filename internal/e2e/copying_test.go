@@ -144,7 +144,6 @@ func TestR4CopiesAreTakenBackExactly(t *testing.T) {
 // of a copy and its answer.
 func TestACopyIsNotMadeTwiceByAKill(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	server := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	wire := testkit.StartProxy(t, server.Addr)
 	s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = []\n"+copyToo+quick+still)

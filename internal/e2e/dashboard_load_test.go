@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -59,9 +58,7 @@ func BenchmarkDashboardLoad(b *testing.B) {
 			}
 			quiet, loaded = append(quiet, first), append(loaded, second)
 		}
-		if err := l.site.stop(syscall.SIGTERM); err != nil {
-			b.Fatal(err)
-		}
+		l.site.end()
 		decided := l.decided()
 		for i := range quiet {
 			quiet[i].wait(b, decided)

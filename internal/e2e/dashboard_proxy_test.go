@@ -107,7 +107,6 @@ func TestTheDashboardBehindTheProxiesOfItsPage(t *testing.T) {
 	testkit.Write(t, s.config, config)
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	here := func(text string) string { return strings.ReplaceAll(text, "127.0.0.1:7425", addr) }
 	for name, start := range map[string]func(*testing.T) string{

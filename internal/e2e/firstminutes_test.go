@@ -37,7 +37,6 @@ type newcomer struct {
 // subscriber with most answers is the owner.
 func TestTheFirstTenMinutes(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	n := newNewcomer(t)
 	n.run("hinged init --server "+n.imap.Addr,
 		enter("E-mail address: ", n.life.owner), enter("(not shown): ", n.imap.Password),
@@ -81,10 +80,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	n.imap = testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{n.life.owner}})
 	n.dropPast(n.imap)
 	n.owner = n.imap.Owner(t)
-	var err error
-	if n.program, err = binary(); err != nil {
-		t.Fatal(err)
-	}
+	n.program = program(t)
 	n.env = []string{
 		"HOME=" + n.dir, "XDG_RUNTIME_DIR=" + n.dir, "USER=me", "LANG=C.UTF-8", "TERM=xterm-256color",
 		"HINGED_CONFIG=" + filepath.Join(n.dir, ".config/hinged/hinged.toml"),

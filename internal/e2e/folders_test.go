@@ -22,7 +22,6 @@ namespace inbox {
 // counts as answered. How folders are found is tested in ingest/imap.
 func TestBootstrapSaysWhenThereIsNoFolderOfSentMail(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{Config: testkit.BelowInbox + noSent})
 	owner := imap.Owner(t)
 	owner.Create("INBOX.Kopien")

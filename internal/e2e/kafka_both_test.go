@@ -16,7 +16,6 @@ import (
 // alone, although both belong to one owner, and both are there after kill -9.
 func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 	t.Parallel() // they mostly wait
-	testkit.NeedKafka(t)
 	s := newSite(t, quick)
 	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
 	text := testkit.Read(t, s.config)
@@ -37,7 +36,6 @@ func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 	produce(20)
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	messages, lessons := teach(s, owner)
 	in.done(patience, s)
 	s.kill()

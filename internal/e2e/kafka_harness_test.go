@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,7 +167,7 @@ partitions = %d
 func (in *topic) process(group, extra string) *site {
 	in.t.Helper()
 	dir := in.t.TempDir()
-	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(testkit.Transcript)}
 	text := fmt.Sprintf("state_dir = %q\nsocket = %q\nlog_level = \"info\"\nlog_format = \"text\"\n%s", filepath.Join(dir, "state"), s.socket, in.section(group, extra))
 	testkit.Write(in.t, s.config, text)
 	in.t.Cleanup(s.kill)
@@ -222,9 +221,7 @@ func (in *topic) doneLooking(pause, within time.Duration, processes ...*site) {
 	}
 	for i, s := range processes {
 		st, _ := s.stream()
-		s.mu.Lock()
 		in.t.Logf("process %d: %+v\n%s", i, st, tail(s.log.String()))
-		s.mu.Unlock()
 	}
 	in.t.Fatalf("after %v the positions are %v, the ends %v", within, at, ends)
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"regexp"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 // letters are those of a process that nobody touched.
 func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 	t.Parallel()
-	testkit.NeedKafka(t)
 	broker := testkit.StartKafka(t, testkit.KafkaOptions{})
 	in := newTopic(t, broker, "in", 3)
 	mail := newOwners(9, 20)
@@ -67,9 +65,7 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 	put(`group = "shaken"`, `group = "other"`)
 	logged(1, "takes effect only after a restart", "kafka.group")
 	got := in.accountDigests(shaken)
-	if err := shaken.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	shaken.end()
 
 	in.pin("shaken", got)
 	in.likeOneAlone("shaken", got)

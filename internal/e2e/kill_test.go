@@ -52,7 +52,6 @@ func scriptedOwner(s *site, seed uint64, most, times int) []string {
 	mail := testkit.NewMail(seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	owner := s.imap.Owner(s.t)
-	defer owner.Close()
 	base := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 	var lessons, messages uint64
 	absorbed := func(what string) {

@@ -74,14 +74,12 @@ func flagsOf(owner *testkit.Owner) map[uint32]string {
 // and the daemon goes on by itself when there is room again.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	dir := t.TempDir()
 	small := filepath.Join(dir, "state")
 	mountSmall(t, small)
 	s := siteOn(t, testkit.StartDovecot(t, testkit.DovecotOptions{}), dir, quick)
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	messages, _ := teach(s, owner)
 
 	filler := filepath.Join(small, "filler")
@@ -118,9 +116,7 @@ func TestDiskFull(t *testing.T) {
 			t.Fatalf("message %d has the flags %q, want the mark", uid, marked[uid])
 		}
 	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	s.wantReplay("after the full disk")
 }
 
@@ -153,7 +149,6 @@ func TestTwoSignalsInARow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, quick)
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	mail := testkit.NewMail(4)
 	for range 300 {
 		owner.Append("INBOX", mail.Next().Raw, time.Now())
@@ -178,7 +173,6 @@ func TestTheQuickStarIsHeard(t *testing.T) {
 	s := newSite(t, "mark = ['\\Flagged']\n"+strings.Replace(quick, "value = 0.0", "value = 99.0", 1)) // nothing is marked by us
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	var uids []uint32
 	for i := range 31 {
 		uids = append(uids, owner.Append("INBOX", letter(i, fmt.Sprintf("a%d@example.net", i), s.user, fmt.Sprint("matter", i)), time.Now()))
@@ -186,9 +180,7 @@ func TestTheQuickStarIsHeard(t *testing.T) {
 	s.until("the mail", func(a desk.AccountStatus) bool { return a.Messages == 31 })
 	owner.Set("INBOX", uids[30], `\Flagged`)
 	s.until("the lesson of a quick star", func(a desk.AccountStatus) bool { return a.Important == 1 })
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	for _, uid := range uids[:30] {
 		owner.Set("INBOX", uid, `\Flagged`)
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -373,9 +372,7 @@ func (w *walker) deletedForGood() {
 
 func (w *walker) whileAway() {
 	uid, _ := w.stranger("INBOX")
-	if err := w.site.stop(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
+	w.site.end()
 	w.owner.Set("INBOX", uid, `\Answered`)
 	w.site.start()
 	w.lesson("an answer while the daemon was away", true)
@@ -418,8 +415,6 @@ func (w *walker) kill() {
 			w.t.Errorf("message %d has the flags %q", seen, flags)
 		}
 	}
-	if err := w.site.stop(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
+	w.site.end()
 	w.site.wantReplay("at the end")
 }

@@ -40,7 +40,6 @@ const (
 // flags on every message, and no mark where the owner took one off.
 func TestAMonthOfAnOwner(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	begin := time.Now().Add(-time.Minute) // bootstrap goes by the machine's clock
 	calm, shaken := newMonth(t, 61, begin), newMonth(t, 61, begin)
 	rng := rand.New(rand.NewPCG(61, 2))
@@ -120,7 +119,7 @@ protocol imap {
 	past.past = len(past.mail)
 	past.shift(past.past-1, begin)
 	past.dropPast(server)
-	m.site = siteConfigured(t, server, "settle = \"400ms\"\nshadow = \"off\"")
+	m.site = siteLogging(t, server, server.Addr, t.TempDir(), "info", "settle = \"400ms\"\nshadow = \"off\"")
 	if r := m.site.bootstrap(); !r.Complete {
 		t.Fatalf("bootstrap: %+v", r)
 	}

@@ -285,14 +285,7 @@ func (r *reader) publish() {
 
 func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"bash", "git", "make", "script"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skipf("SKIPPED: %v", err)
-		}
-	}
+	need(t, "bash", "git", "make", "script")
 	used := map[string]bool{}
 	for _, page := range sessions {
 		text := testkit.Read(t, filepath.Join("../..", page))
@@ -314,14 +307,7 @@ func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 				}
 				t.Skip("SKIPPED: its commands are for root")
 			}
-			for _, program := range needs[page] {
-				if _, err := exec.LookPath(program); err != nil {
-					if os.Getenv("CI") == "true" {
-						t.Fatal(err)
-					}
-					t.Skipf("SKIPPED: %v", err)
-				}
-			}
+			need(t, needs[page]...)
 			var broker *testkit.Kafka
 			if bytes.Contains(text, []byte("kafka.example.org:9092")) {
 				broker = testkit.StartKafka(t, testkit.KafkaOptions{})

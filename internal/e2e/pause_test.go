@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -147,9 +146,7 @@ func leftAlone(o *resident) {
 	said := o.wire.Commands()
 	s.wantSleep()
 	for range 3 {
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			o.Fatal(err)
-		}
+		s.end()
 		s.start()
 		for range 20 {
 			st, up := s.status()

@@ -85,7 +85,6 @@ func TestTheAPIHoldsAgainstSchemathesis(t *testing.T) {
 	addr := s.withPages("")
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	for path, want := range map[string][3]int{ // by nobody, by the owner, by an operator
 		"/api/v1/openapi.json": {401, 200, 200},
@@ -117,19 +116,11 @@ const apiPage = "docs/api.md"
 // Each command is run as printed, in one shell after another, and prints what the page says.
 func TestTheCommandsOfTheAPIPageRunAsPrinted(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"bash", "curl", "jq"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skipf("SKIPPED: %v", err)
-		}
-	}
+	need(t, "bash", "curl", "jq")
 	s := newSite(t, quick)
 	addr := s.withPages("")
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
 	s.until("the mark", func(a desk.AccountStatus) bool { return a.MarksConfirmed > 0 })
@@ -224,7 +215,6 @@ func some(f found) bool { return len(f.Result) > 0 }
 // an alert fires for an account whose password is wrong.
 func TestPrometheusScrapesARealRun(t *testing.T) {
 	t.Parallel()
-	testkit.NeedKafka(t)
 	s := newSite(t, quick)
 	wrong := filepath.Join(s.dir, "wrong")
 	testkit.Write(t, wrong, "not the password\n")
@@ -244,7 +234,6 @@ tls = "none"
 	await(t, p, `up{job="hinged"} == 1`, some)
 
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
 	mail := testkit.NewMail(12)

@@ -107,7 +107,6 @@ func (s *filterSite) delivered(d *testkit.Dovecot) deliver {
 
 func TestRecipesOfDovecotAndSieve(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	need(t, "curl")
 	const heading = "Dovecot and Sieve"
 	t.Run("the filter", func(t *testing.T) {
@@ -260,7 +259,6 @@ postlog   unix-dgram n  -       n       -       1       postlogd
 
 func TestRecipeOfPostfix(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	need(t, "postfix")
 	if os.Geteuid() != 0 {
 		if os.Getenv("CI") == "true" {

@@ -93,7 +93,7 @@ func need(t *testing.T, programs ...string) {
 			continue
 		}
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("CI must try the recipes with the real programs, and there is no %s", name)
+			t.Fatalf("CI must have all programs, and there is no %s", name)
 		}
 		t.Skipf("SKIPPED: no %s here", name)
 	}
@@ -122,10 +122,7 @@ func newFilterSite(t *testing.T) *filterSite {
 	s.home, s.socket, s.real = filepath.Join(s.dir, "home"), filepath.Join(s.dir, "hinged.sock"), filepath.Join(s.dir, "hinged")
 	s.filter, s.asked, s.runs = filepath.Join(s.dir, "run/filter.sock"), s.socket, s.as
 	s.own(s.dir)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := program(t)
 	program := testkit.Read(t, path)
 	s.write(s.real, string(program), 0o755)
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf(`
@@ -252,9 +249,9 @@ func (s *filterSite) be(state string) {
 // runDaemon starts the daemon and waits until it answers.
 func (s *filterSite) runDaemon() {
 	s.t.Helper()
-	var log bytes.Buffer
+	log := new(testkit.Transcript)
 	cmd := exec.Command(s.real, "run")
-	cmd.Env, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.env(), s.runs, &log, &log
+	cmd.Env, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.env(), s.runs, log, log
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -264,7 +261,7 @@ func (s *filterSite) runDaemon() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		<-done
 	}
-	awaitSocket(s.t, s.socket, done, &log)
+	awaitSocket(s.t, s.socket, done, log)
 }
 
 // answerHalf answers on the socket as a daemon that is killed while it does.

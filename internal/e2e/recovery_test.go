@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -89,12 +88,10 @@ func comesBack(o *resident, k *tokens) {
 	}
 	s := o.daemon(quick, fmt.Sprintf("auth = %q", mechanism))
 	secret := filepath.Join(s.dir, "password")
-	o.write(secret, k.until(o.user, time.Now().Add(time.Hour)))
+	testkit.Write(o, secret, k.until(o.user, time.Now().Add(time.Hour)))
 	s.start() // makes the store
 	messages, _ := teach(s, o.Owner)
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
+	s.end()
 	s.hurried = true
 	s.start()
 
@@ -110,10 +107,10 @@ func comesBack(o *resident, k *tokens) {
 		{"half-open", o.wire.Freeze, "the server did not respond", false, o.wire.Thaw},
 		{"BYE", func() { o.wire.Bye("Autologout; idle for too long") }, "", false, func() {}},
 		{"expired token", func() {
-			o.write(secret, k.until(o.user, time.Now().Add(-time.Minute)))
+			testkit.Write(o, secret, k.until(o.user, time.Now().Add(-time.Minute)))
 			o.wire.Bye("Session invalidated - AccessTokenExpired")
 		}, "the server refused the login", true, func() {
-			o.write(secret, k.until(o.user, time.Now().Add(time.Hour)))
+			testkit.Write(o, secret, k.until(o.user, time.Now().Add(time.Hour)))
 		}},
 		{"restart", o.imap.Stop, "the server closed the connection", false, o.imap.Start},
 	} {
@@ -146,9 +143,7 @@ func comesBack(o *resident, k *tokens) {
 	if out, err := s.hinged("status", "--config", s.config, "--json"); err != nil || !strings.Contains(out, fmt.Sprintf(`"reconnects": %d`, reconnects)) {
 		o.Errorf("status: %v\n%s\nwant %d reconnects", err, out, reconnects)
 	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
+	s.end()
 	s.wantReplay("at the end")
 	wantShortPauses(s)
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -42,7 +41,6 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	s := newSite(t, quick)
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	messages, _ := teach(s, owner)
 	deliver := func(n int, from, words string) uint32 {
 		t.Helper()
@@ -73,9 +71,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	starred := deliver(203, news, "weekly newsletter")
 	owner.Set("INBOX", starred, `\Flagged`)
 	s.until("two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons+2 })
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	away := owner.Append("INBOX", letter(204, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute))
 	messages++
 	before := inbox(owner)
@@ -116,8 +112,6 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	s.wantReplay("killed after the restore")
 	s.start()
 	deliver(206, boss, "urgent matter")
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	s.wantReplay("at the end")
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,10 +85,8 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 // shadowOn starts the daemon again with the shadow that the owner keeps on.
 func (o *resident) shadowOn(s *site) {
 	o.Helper()
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
+	s.end()
 	text := testkit.Read(o, s.config)
-	o.write(s.config, strings.Replace(string(text), "mark_copy", "shadow = \"on\"\nmark_copy", 1))
+	testkit.Write(o, s.config, strings.Replace(string(text), "mark_copy", "shadow = \"on\"\nmark_copy", 1))
 	s.start()
 }

@@ -45,7 +45,7 @@ type userManager struct {
 	home string
 	env  []string
 	pid  int // of the first process of its namespaces
-	log  *bytes.Buffer
+	log  *testkit.Transcript
 }
 
 // noManager ends a test for which no service manager can be started: with a failure in CI.
@@ -71,7 +71,7 @@ func startUserManager(t *testing.T, home string) *userManager {
 	if err := os.Mkdir(run, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	m := &userManager{t: t, home: home, log: new(bytes.Buffer), env: []string{
+	m := &userManager{t: t, home: home, log: new(testkit.Transcript), env: []string{
 		"HOME=" + home, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH"), "SYSTEMD_PAGER=", "LC_ALL=C.UTF-8",
 	}}
 	// The shell is the first process of its namespace: when it is killed, so is every other.
@@ -215,10 +215,7 @@ func has(want string) func(string) bool {
 // configuration again, is killed when it gives no sign of life, and comes back.
 func TestUnderARealServiceManager(t *testing.T) {
 	t.Parallel()
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	hinged := program(t)
 	s := newSite(t, "")
 	home := s.dir
 	put := func(name, text string) {
@@ -236,7 +233,7 @@ func TestUnderARealServiceManager(t *testing.T) {
 	put(configFile, good)
 	s.config, s.socket = filepath.Join(home, configFile), filepath.Join(home, ".local/state/hinged/hinged.sock")
 	unit := testkit.Read(t, "../../deploy/hinged-user.service")
-	put(unitDir+"hinged.service", strings.ReplaceAll(string(unit), "/usr/local/bin/hinged", program))
+	put(unitDir+"hinged.service", strings.ReplaceAll(string(unit), "/usr/local/bin/hinged", hinged))
 	// The test's files are all below /tmp. And nobody wants to wait for minutes.
 	put(unitDir+"hinged.service.d/test.conf", "[Service]\nPrivateTmp=no\nWatchdogSec=10s\nRestartSec=100ms\nStandardOutput=append:"+home+"/log\nStandardError=inherit\n")
 	m := startUserManager(t, home)

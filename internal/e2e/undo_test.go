@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -47,8 +46,6 @@ func (s *site) undo(args ...string) (u desk.UndoneMarks) {
 	s.t.Helper()
 	out, err := s.hinged(append([]string{"undo", "--marks", "--config", s.config, "--json"}, args...)...)
 	if jerr := json.Unmarshal([]byte(out), &u); err != nil || jerr != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.t.Fatalf("undo: %v, %v\n%s\n%s", err, jerr, out, tail(s.log.String()))
 	}
 	return u
@@ -107,9 +104,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			s.undo()
 		}},
 		{"undo itself is killed", "", "['$Important', '$label1']", 100, func(s *site, wire *testkit.Proxy, owner *testkit.Owner, marked int) {
-			if err := s.stop(syscall.SIGTERM); err != nil {
-				s.t.Fatal(err)
-			}
+			s.end()
 			before := marksOn(owner)
 			wire.FreezeAfter("STORE", 70)
 			cmd := s.begin("undo", "--marks", "--config", s.config)
@@ -127,12 +122,10 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			testkit.NeedDovecot(t)
 			server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: tt.dovecot})
 			wire := testkit.StartProxy(t, server.Addr)
 			s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = "+tt.marks+"\n"+quick+still)
 			owner := server.Owner(t)
-			defer owner.Close()
 			// Mail and what its owner does with it, without hinged: so it must be.
 			s.start()
 			messages, _ := teach(s, owner)
@@ -217,10 +210,7 @@ func frozen(t testing.TB, wire *testkit.Proxy) {
 // begin starts a verb.
 func (s *site) begin(args ...string) *exec.Cmd {
 	s.t.Helper()
-	path, err := binary()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	path := program(s.t)
 	cmd := exec.Command(path, args...)
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
