@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/term"
@@ -57,11 +56,7 @@ func (s *sitting) screen() string { return s.said.String() }
 // answer waits for a question, the nth time it is asked, and types.
 func (s *sitting) answer(question string, nth int, typed string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); strings.Count(s.screen(), question) < nth; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%q was not asked %d times:\n%s", question, nth, s.screen())
-		}
-	}
+	testkit.Until(s.t, func() bool { return strings.Count(s.screen(), question) >= nth }, question+" was not asked so often:\n", &s.said)
 	if _, err := s.tty.WriteString(typed); err != nil {
 		s.t.Fatal(err)
 	}
@@ -307,11 +302,7 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 			if name != "stopped" {
 				// The terminal takes in what was typed when it gets to it, which may be after
 				// the end of a quick program.
-				for deadline := time.Now().Add(patience); unread(t, terminal) != len(tt.typed); time.Sleep(time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatalf("the terminal has %d of %d bytes typed", unread(t, terminal), len(tt.typed))
-					}
-				}
+				testkit.Until(t, func() bool { return unread(t, terminal) == len(tt.typed) }, "the terminal has not all that was typed")
 				close(goOn)
 			} else {
 				defer close(goOn)

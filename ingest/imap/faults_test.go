@@ -166,11 +166,7 @@ func TestTriesThatReachNoServerAreNoReconnects(t *testing.T) {
 		return nil, errors.New("nothing listens there")
 	}
 	r := startSource(t, o)
-	for deadline := time.Now().Add(patience); tries.Load() < 10; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d tries", tries.Load())
-		}
-	}
+	testkit.Until(t, func() bool { return tries.Load() >= 10 }, "10 tries never came")
 	if n := r.source.Status().Reconnects; n != 0 {
 		t.Errorf("%d reconnects after %d tries", n, tries.Load())
 	}
@@ -375,11 +371,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 	old := e.(ingest.Arrival).UIDValidity
 	awaitConnected(t, r)
 	owner.Delete("Lists")
-	for deadline := time.Now().Add(patience); !log.Has("can't examine a mailbox"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it never looked for what is gone")
-		}
-	}
+	testkit.Until(t, func() bool { return log.Has("can't examine a mailbox") }, "it never looked for what is gone:\n", &log)
 	// It comes with its message: one that arrived while it was looked at would be no backlog.
 	owner.Create("Made")
 	m = mail.Next()

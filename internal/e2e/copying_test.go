@@ -160,11 +160,7 @@ func TestACopyIsNotMadeTwiceByAKill(t *testing.T) {
 		owner.Append("INBOX", letter(100+i, boss, s.imap.User, "urgent matter"), time.Now())
 		messages++
 		frozen(t, wire)
-		for deadline := time.Now().Add(patience); copies() != i+1; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("there are %d copies, want %d", copies(), i+1)
-			}
-		}
+		testkit.Until(t, func() bool { return copies() == i+1 }, "there are not so many copies: ", i+1)
 		s.kill()
 		wire.Thaw()
 		s.wantReplay("after the kill")

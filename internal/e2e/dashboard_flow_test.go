@@ -231,11 +231,7 @@ func TestTheDashboardAtWork(t *testing.T) {
 			first, second = v.markedOne(secretSubject+", again"), v.markedOne("Lunch at the pier")
 			b.Open(v.base + "/a/me/ledger")
 			b.Leave(func() { b.Click(fmt.Sprintf("button[aria-label=%q]", "Undo the mark on "+secretSubject+", again")) })
-			for deadline := time.Now().Add(patience); v.marked(first); time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("the mark is still there; the page says %s", text(b, "main"))
-				}
-			}
+			testkit.Until(t, func() bool { return !v.marked(first) }, "the mark is still there")
 			if !v.marked(second) {
 				t.Error("the other mark is gone, too")
 			}

@@ -36,11 +36,7 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 	}
 	logged := func(n int, words ...string) {
 		t.Helper()
-		for end := time.Now().Add(patience); shaken.logged(words...) < n; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%q was not logged %d times\n%s", words, n, tail(shaken.log.String()))
-			}
-		}
+		testkit.Until(t, func() bool { return shaken.logged(words...) >= n }, words, " was not logged so often:\n", shaken.log)
 	}
 	for n := range 12 {
 		text := fmt.Sprintf("snapshot_every = %d", 200+n)

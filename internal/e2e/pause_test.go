@@ -80,11 +80,7 @@ const longSleep = 2500 * time.Millisecond
 func (s *site) wantWork() {
 	s.t.Helper()
 	before := s.wakeUps()
-	for deadline := time.Now().Add(patience); s.wakeUps() == before; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatal("no thread of a daemon that watches ever woke up: this test can't see it")
-		}
-	}
+	testkit.Until(s.t, func() bool { return s.wakeUps() != before }, "no thread of a daemon that watches ever woke up: this test can't see it")
 }
 
 // wantSleep waits for a stretch of longSleep in which no thread of the daemon woke up. What

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // reloads is how often the configuration is read again in the test below.
@@ -60,11 +61,7 @@ func (s *site) logged(words ...string) (n int) {
 // come later than its answer.
 func (s *site) untilLogged(words ...string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); s.logged(words...) == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the log never has %q", words)
-		}
-	}
+	testkit.Until(s.t, func() bool { return s.logged(words...) > 0 }, "the log never has ", words)
 }
 
 // TestAReloadLosesAndDoublesNothing plays the same owner against two daemons, each with a

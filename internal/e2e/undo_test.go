@@ -200,11 +200,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 // frozen waits until nothing comes through any more.
 func frozen(t testing.TB, wire *testkit.Proxy) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !wire.Frozen(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("what was to be interrupted never began")
-		}
-	}
+	testkit.Until(t, func() bool { return wire.Frozen() }, "what was to be interrupted never began")
 }
 
 // begin starts a verb.

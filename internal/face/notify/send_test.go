@@ -189,11 +189,7 @@ func TestANotifierTellsOverItsWholeLife(t *testing.T) {
 	}
 	await := func(count int) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); len(all()) < count; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d requests came, want %d: %+v", len(all()), count, all())
-			}
-		}
+		testkit.Until(t, func() bool { return len(all()) >= count }, count, " requests never came")
 	}
 	n, stop := start()
 	n.Show(desk.Shown{Account: "me", Deed: desk.DeedMarked, Message: key(1), From: "Ann"})
