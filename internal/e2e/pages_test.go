@@ -197,6 +197,30 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
+// busySite is what a server has that serves people for years: quota, access control lists,
+// and plugins that protocols name for themselves.
+const busySite = `
+mail_plugins = $mail_plugins quota acl
+protocol imap {
+  mail_plugins = $mail_plugins imap_quota imap_acl
+}
+plugin {
+  quota = maildir:User quota
+  quota_rule = *:storage=1G
+  acl = vfile
+}
+`
+
+// dovecotOf returns what a page adds to the configuration of Dovecot.
+func dovecotOf(page []command) (text string) {
+	for _, c := range page {
+		if strings.HasPrefix(c.path, "/etc/dovecot/conf.d/") {
+			text += c.text
+		}
+	}
+	return text
+}
+
 // newReader makes a home with nothing in it but where the checkout comes from,
 // and a mail server with what the page says of its configuration.
 func newReader(t *testing.T, page []command) *reader {
