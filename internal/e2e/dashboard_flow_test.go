@@ -19,12 +19,8 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-const (
-	visitPassword = "a horse, a battery"
-	visitToken    = "the token of this test, which is long"
-	// secretSubject is on the server, and must be nowhere else.
-	secretSubject = "Zwölf Boxkämpfer jagen Viktor"
-)
+// secretSubject is on the server, and must be nowhere else.
+const secretSubject = "Zwölf Boxkämpfer jagen Viktor"
 
 // visit is an owner at the dashboard of a running hinged, with their mailbox on a Dovecot.
 type visit struct {
@@ -43,7 +39,7 @@ func newVisit(t *testing.T) *visit {
 	v := &visit{T: t, site: newSite(t, quick), mail: testkit.NewMail(31)}
 	v.owner = v.site.imap.Owner(t)
 	t.Cleanup(v.owner.Close)
-	v.base = v.site.withDashboard(visitPassword, visitToken)
+	v.base = "http://" + v.site.withDashboard("", "")
 	v.come = uint64(lived(v.owner, 30, 150))
 	if r := v.site.bootstrap("--account", "me"); !r.Complete {
 		t.Fatalf("bootstrap: %+v", r)
@@ -120,7 +116,7 @@ func (v *visit) browser(t *testing.T, user, next string) *testkit.Browser {
 	t.Helper()
 	b := testkit.StartBrowser(t, testkit.Light)
 	b.Open(v.base + "/login?next=" + url.QueryEscape(next))
-	v.signIn(b, user, visitPassword)
+	v.signIn(b, user, householdPassword)
 	return b
 }
 
@@ -168,7 +164,7 @@ func TestTheDashboardAtWork(t *testing.T) {
 			if here(b) != "/login" || !strings.Contains(text(b, "main"), "Name or password is wrong.") {
 				t.Errorf("at %s: %s", here(b), text(b, "main"))
 			}
-			v.signIn(b, "me", visitPassword)
+			v.signIn(b, "me", householdPassword)
 			if here(b) != "/a/me/messages" {
 				t.Fatalf("led to %s", here(b))
 			}
@@ -276,7 +272,7 @@ func TestTheDashboardAtWork(t *testing.T) {
 	if err := v.site.stop(syscall.SIGTERM); err != nil {
 		t.Errorf("%v\n%s", err, tail(v.site.log.String()))
 	}
-	for _, words := range []string{secretSubject, "Boxkämpfer", "Boxk=C3=A4mpfer", visitPassword} {
+	for _, words := range []string{secretSubject, "Boxkämpfer", "Boxk=C3=A4mpfer", householdPassword} {
 		if file := v.site.wrote(words); file != "" {
 			t.Errorf("%q is in %s", words, file)
 		}
@@ -297,7 +293,7 @@ func TestTheDashboardInOtherHands(t *testing.T) {
 		b := testkit.StartBrowser(t, testkit.Light)
 		b.Scripts(false)
 		b.Open(v.base + "/a/me/messages")
-		v.signIn(b, "me", visitPassword)
+		v.signIn(b, "me", householdPassword)
 		before := v.me()
 		row := testkit.Eval[string](b, "document.querySelector('.msgs li').id")
 		b.Leave(func() { b.Click("#" + row + " button[value=important]") })
@@ -340,7 +336,7 @@ func TestTheDashboardInOtherHands(t *testing.T) {
 		tabTo(t, b, "input[name=name]")
 		b.Press("me")
 		tabTo(t, b, "input[name=password]")
-		b.Press(visitPassword)
+		b.Press(householdPassword)
 		b.Leave(func() { b.Press("\r") })
 		b.Press("\t")
 		if got := testkit.Eval[string](b, "document.activeElement.className"); got != "skip" {

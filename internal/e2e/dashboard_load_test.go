@@ -5,19 +5,14 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -35,8 +30,6 @@ const (
 	loadArrivals    = 4    // messages a second, with and without the load
 	loadConnections = 8    // that classifications come over
 	warmUp          = 2 * time.Second
-	loadToken       = "a token of forty characters, of the test"
-	loadPassword    = "correct horse battery"
 )
 
 // BenchmarkDashboardLoad measures what browsers that watch and programs that classify
@@ -125,33 +118,11 @@ func newLoad(b *testing.B) *load {
 	b.Helper()
 	l := &load{B: b, mail: testkit.StartGmail(b), letter: testkit.NewMail(15)}
 	l.site = siteFor(b, l.mail.Login, b.TempDir(), "debug", quick, "tls = \"none\"\nauth = \"xoauth2\"")
-	l.base = l.site.withDashboard(loadPassword, loadToken)
+	l.base = "http://" + l.site.withDashboard("", "")
 	l.site.start()
 	l.site.until("the mailbox open", func(a desk.AccountStatus) bool { return a.Connected && len(a.Mailboxes) >= 4 })
 	l.teach()
 	return l
-}
-
-// withDashboard adds a dashboard to the configuration, for one user called me, and
-// returns where it will be.
-func (s *site) withDashboard(password, token string, more ...string) (base string) {
-	s.t.Helper()
-	hash, err := dashboard.HashPassword(password)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	held, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	_ = held.Close()
-	file := filepath.Join(s.dir, "token")
-	testkit.Write(s.t, file, token+"\n")
-	text := testkit.Read(s.t, s.config)
-	text = fmt.Appendf(text, "\n[dashboard]\nlisten = %q\n%s\n[[dashboard.user]]\nname = \"me\"\naccounts = [\"me\"]\noperator = true\npassword_hash = %q\ntoken_file = %q\n",
-		held.Addr(), strings.Join(more, "\n"), hash, file)
-	testkit.Write(s.t, s.config, text)
-	return "http://" + held.Addr().String()
 }
 
 // teach teaches the account by the API.
@@ -184,7 +155,7 @@ func (l *load) api(method, path, kind string, body []byte) []byte {
 	if err != nil {
 		l.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+loadToken)
+	r.Header.Set("Authorization", "Bearer "+ownersToken)
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
@@ -203,7 +174,7 @@ func (l *load) api(method, path, kind string, body []byte) []byte {
 // begin begins to ask.
 func (l *load) begin() *beside {
 	l.Helper()
-	a := &asker{Base: l.base, Name: "me", Password: loadPassword, Token: loadToken, Browsers: loadBrowsers, Connections: loadConnections, Rate: loadRate}
+	a := &asker{Base: l.base, Name: "me", Password: householdPassword, Token: ownersToken, Browsers: loadBrowsers, Connections: loadConnections, Rate: loadRate}
 	return a.start(l.B)
 }
 

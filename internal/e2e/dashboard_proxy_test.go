@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -96,15 +95,8 @@ func recipe(t *testing.T, page, first string) string {
 // each with what docs/dashboard.md says, and watch mail arrive.
 func TestTheDashboardBehindTheProxiesOfItsPage(t *testing.T) {
 	t.Parallel()
-	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(t, 1)[0])
-	hash, err := dashboard.HashPassword(householdPassword)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := newSite(t, quick)
-	config := testkit.Read(t, s.config)
-	config = fmt.Appendf(config, "\n[dashboard]\nlisten = %q\npublic_url = %q\n[[dashboard.user]]\nname = \"ann\"\npassword_hash = %q\naccounts = [\"me\"]\n", addr, proxiedSite, hash)
-	testkit.Write(t, s.config, config)
+	addr := s.withDashboard(fmt.Sprintf("public_url = %q", proxiedSite), "")
 	s.start()
 	owner := s.imap.Owner(t)
 	teach(s, owner)
@@ -141,7 +133,7 @@ func (p *proxied) visit(s *site, owner *testkit.Owner) {
 		t.Fatalf("no form:\n%s", page)
 	}
 	enter := func(password, origin string) reply {
-		return p.send(http.MethodPost, "/login", origin, url.Values{"csrf": {proof[1]}, "name": {"ann"}, "password": {password}})
+		return p.send(http.MethodPost, "/login", origin, url.Values{"csrf": {proof[1]}, "name": {"me"}, "password": {password}})
 	}
 	if got := enter(householdPassword, "https://example.com"); got.code != http.StatusForbidden {
 		t.Errorf("the form of another site: %d", got.code)

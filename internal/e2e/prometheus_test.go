@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -30,30 +31,33 @@ const (
 	operatorsToken = "the-token-of-an-operator"
 )
 
-// withPages adds a dashboard to a site's configuration, with a token for the owner of the
-// account me and one for an operator, and returns its address.
-func (s *site) withPages(more string) string {
+// withDashboard adds a dashboard to a site's configuration, with more settings of its own and
+// more TOML behind it, and returns its address. The owner of the account me has
+// householdPassword and a token, an operator has a token.
+func (s *site) withDashboard(settings, more string) (addr string) {
 	s.t.Helper()
-	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
-	text := testkit.Read(s.t, s.config)
+	addr = fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
+	hash, err := dashboard.HashPassword(householdPassword)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	owner, operator := filepath.Join(s.dir, "owner.token"), filepath.Join(s.dir, "operator.token")
-	for path, data := range map[string]string{
-		owner: ownersToken + "\n", operator: operatorsToken + "\n",
-		s.config: string(text) + fmt.Sprintf(`
+	testkit.Write(s.t, owner, ownersToken+"\n")
+	testkit.Write(s.t, operator, operatorsToken+"\n")
+	testkit.Write(s.t, s.config, fmt.Appendf(testkit.Read(s.t, s.config), `
 [dashboard]
 listen = %q
+%s
 [[dashboard.user]]
 name = "me"
-token_file = %q
 accounts = ["me"]
+password_hash = %q
+token_file = %q
 [[dashboard.user]]
 name = "prometheus"
 token_file = %q
 operator = true
-`, addr, owner, operator) + more,
-	} {
-		testkit.Write(s.t, path, data)
-	}
+%s`, addr, settings, hash, owner, operator, more))
 	return addr
 }
 
@@ -82,7 +86,7 @@ func (s *site) get(addr, path, token string) (int, string) {
 func TestTheAPIHoldsAgainstSchemathesis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, quick)
-	addr := s.withPages("")
+	addr := s.withDashboard("", "")
 	s.start()
 	owner := s.imap.Owner(t)
 	teach(s, owner)
@@ -118,7 +122,7 @@ func TestTheCommandsOfTheAPIPageRunAsPrinted(t *testing.T) {
 	t.Parallel()
 	need(t, "bash", "curl", "jq")
 	s := newSite(t, quick)
-	addr := s.withPages("")
+	addr := s.withDashboard("", "")
 	s.start()
 	owner := s.imap.Owner(t)
 	teach(s, owner)
@@ -219,7 +223,7 @@ func TestPrometheusScrapesARealRun(t *testing.T) {
 	wrong := filepath.Join(s.dir, "wrong")
 	testkit.Write(t, wrong, "not the password\n")
 	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
-	addr := s.withPages(in.section("pages", "") + fmt.Sprintf(`
+	addr := s.withDashboard("", in.section("pages", "")+fmt.Sprintf(`
 [[account]]
 name = "locked"
 owner = ["locked@example.org"]

@@ -115,18 +115,7 @@ func TestAReloadLosesAndDoublesNothing(t *testing.T) {
 	if done < reloads {
 		t.Errorf("only %d reloads", done)
 	}
-	for _, s := range []*site{calm, shaken} {
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			t.Errorf("SIGTERM: %v\n%s", err, tail(s.log.String()))
-		}
-		s.wantReplay("at the end")
-	}
-	if c, s := calm.digests(), shaken.digests(); c != s {
-		t.Errorf("undisturbed\n%s\nafter %d reloads\n%s\n%s", c, done, s, differences(t, calm, shaken))
-	}
-	if !slices.Equal(calmFlags, flags) {
-		t.Errorf("flags on the server differ:\n%s", firstDifference(calmFlags, flags))
-	}
+	sameEnd(t, calm, shaken, calmFlags, flags)
 	calm.pin(calmFlags)
 	if marks := marksIn(flags); marks == 0 {
 		t.Error("nothing was marked: the test says nothing about marks")

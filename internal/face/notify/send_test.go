@@ -20,8 +20,6 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-const patience = time.Minute
-
 // received is what a server was sent.
 type received struct{ method, path, token, body string }
 
