@@ -143,19 +143,19 @@ func (l *load) teach() {
 			if err != nil {
 				l.Fatal(err)
 			}
-			l.api("POST", "/api/v1/label", "application/json", body)
+			l.api(ownersToken, "POST", "/api/v1/label", "application/json", body)
 		}
 	}
 }
 
-// api asks the API with the token.
-func (l *load) api(method, path, kind string, body []byte) []byte {
+// api asks the API with a token.
+func (l *load) api(token, method, path, kind string, body []byte) []byte {
 	l.Helper()
 	r, err := http.NewRequest(method, l.base+path, bytes.NewReader(body))
 	if err != nil {
 		l.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+ownersToken)
+	r.Header.Set("Authorization", "Bearer "+token)
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
@@ -261,7 +261,7 @@ var scoredLine = regexp.MustCompile(`(?m)^hinged_score_duration_seconds_(sum|cou
 // scored returns how long the daemon says it took over how many messages.
 func (l *load) scored() (seconds float64, n int) {
 	l.Helper()
-	for _, line := range scoredLine.FindAllStringSubmatch(string(l.api("GET", "/metrics", "", nil)), -1) {
+	for _, line := range scoredLine.FindAllStringSubmatch(string(l.api(operatorsToken, "GET", "/metrics", "", nil)), -1) {
 		v, err := strconv.ParseFloat(line[2], 64)
 		if err != nil {
 			l.Fatal(err)

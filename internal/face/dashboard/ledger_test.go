@@ -242,3 +242,33 @@ func TestPauseAndResumeSayWhatTheyDid(t *testing.T) {
 		t.Errorf("resumed, the overview says %q", got)
 	}
 }
+
+func TestTheMarkOfAMessageIsUndoneFromItsPage(t *testing.T) {
+	t.Parallel()
+	h := lived(t)
+	m := h.list(desk.MessagesRequest{Outcome: "important"}).Messages[0]
+	path := "/a/nora/messages/" + m.Message
+	var link string
+	for _, a := range h.see(path).all("a") {
+		if words(a) == "Undo the mark" {
+			link = attr(a, "href")
+		}
+	}
+	asked := h.see(link)
+	if got := asked.text("main"); !strings.Contains(got, "Undo the mark on this message?") {
+		t.Errorf("it asks %s", got)
+	}
+	page := h.press(asked, "/a/nora/ledger/undo", nil)
+	if got := page.text("dl.facts"); page.to != path || !strings.Contains(got, "was taken back") {
+		t.Errorf("led to %s; on record: %s", page.to, got)
+	}
+	if got := page.text("main"); !strings.Contains(got, "1 mark taken back") || strings.Contains(got, "Undo the mark") {
+		t.Errorf("it says %s", got)
+	}
+	if got := h.see(link).text("h1"); got != "There is nothing to undo." {
+		t.Errorf("asked again: %q", got)
+	}
+	if r := h.send(http.MethodGet, "/a/nora/ledger/undo?number=99999", nil); r.code != http.StatusNotFound {
+		t.Errorf("an entry that there is not: %d", r.code)
+	}
+}
