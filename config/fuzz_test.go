@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // FuzzParse asserts that any input gives either a configuration that reads back
@@ -46,10 +48,7 @@ func seeds(t testing.TB) [][]byte {
 		}
 		for _, p := range paths {
 			if len(p.Name()) > 5 && p.Name()[len(p.Name())-5:] == ".toml" {
-				data, err := os.ReadFile(pattern[:len(pattern)-len("*.toml")] + p.Name())
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := testkit.Read(t, pattern[:len(pattern)-len("*.toml")]+p.Name())
 				all = append(all, data)
 			}
 		}

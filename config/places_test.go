@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestConfigurationIsLookedForInOrder(t *testing.T) {
@@ -64,15 +66,11 @@ func TestLoadWithoutAPathSaysWhichFileItReadOrWhereItLooked(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(mine), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(mine, []byte("nonsense = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, mine, "nonsense = 1\n")
 	if _, err := Load(""); err == nil || !strings.HasPrefix(err.Error(), mine+":1: nonsense") {
 		t.Errorf("got %v, want a mistake in %s", err, mine)
 	}
-	if err := os.WriteFile("hinged.toml", []byte("other = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, "hinged.toml", "other = 1\n")
 	if _, err := Load(""); err == nil || !strings.HasPrefix(err.Error(), mine+":1: nonsense") {
 		t.Errorf("got %v, want ./hinged.toml left alone: the directory may be a stranger's", err)
 	}

@@ -210,13 +210,6 @@ func TestOrdinaryMailIsReadWithinTenMilliseconds(t *testing.T) {
 	})
 }
 
-func TestMailWithoutContentTypeHasBodyWords(t *testing.T) {
-	m := newTest(t).Read([]byte(plainHeader + "\nThe needle is here.\n"))
-	if got, want := wordsWith(m, "body:"), []string{"the", "needle", "is", "here"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestBareLFAndCRLFGiveTheSameKeyAndFeatures(t *testing.T) {
 	for file, raw := range sampleMails(t) {
 		if bytes.Contains(raw, []byte{'\r'}) {

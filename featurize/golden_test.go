@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -78,10 +80,7 @@ func TestMessagesReadAsGoldenFilesSay(t *testing.T) {
 				}
 				return
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testkit.Read(t, golden)
 			if got != string(want) {
 				t.Errorf("%s differs from %s (go test ./featurize -update writes it anew); got:\n%s", file, golden, got)
 			}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -124,20 +123,4 @@ func FuzzUnpack(f *testing.F) {
 			t.Errorf("packed again, the vector is another: %v", err)
 		}
 	})
-}
-
-// BenchmarkPack packs as many features as a message of linux-mtd has, spread as hashes are, and
-// the names of a patch.
-func BenchmarkPack(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	x := &Features{affine: 0.1, factors: [groups]float64{0.01, 0.01, 0.01, 0.01}}
-	for i := range 385 {
-		x.terms = append(x.terms, term{index: model.FoldIndex(rng.Uint64()), value: uint16(1 + i/300), group: Group(rng.IntN(int(groups)))})
-	}
-	sortTerms(x.terms)
-	patch := sample(b, testOptions(), "patch")
-	for b.Loop() {
-		b.ReportMetric(float64(len(x.Pack())-42)/float64(x.Len()), "bytes/feature")
-		b.ReportMetric(float64(len(patch.PackNames()))/float64(patch.Len()), "bytes/name")
-	}
 }

@@ -217,31 +217,3 @@ func FuzzDate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) { checkDate(t, value) })
 }
-
-// BenchmarkPlain compares the short ways with those of net/mail.
-func BenchmarkPlain(b *testing.B) {
-	date := "Thu, 18 Aug 2005 18:22:57 +0200 (CEST)"
-	list := strings.Repeat("Ann B. Example <ann@example.org>, bob@example.net, ", 4) + "<c@d>"
-	b.Run("addresses", func(b *testing.B) {
-		f := newTest(b)
-		for b.Loop() {
-			f.addresses([]byte(list))
-		}
-	})
-	b.Run("addresses of net/mail", func(b *testing.B) {
-		for b.Loop() {
-			_, _ = mail.ParseAddressList(list)
-		}
-	})
-	b.Run("date", func(b *testing.B) {
-		value := []byte(date)
-		for b.Loop() {
-			parseDate(value)
-		}
-	})
-	b.Run("date of net/mail", func(b *testing.B) {
-		for b.Loop() {
-			_, _ = mail.ParseDate(date)
-		}
-	})
-}

@@ -4,7 +4,6 @@ package featurize
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,8 @@ import (
 	"unicode"
 
 	"golang.org/x/net/html"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // quoteMail is a mail of testdata/quotes: its lines, and whose each of them is.
@@ -21,10 +22,7 @@ type quoteMail struct {
 }
 
 func quoteMails(t testing.TB) (mails []quoteMail) {
-	raw, err := os.ReadFile("testdata/quotes/answers.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Read(t, "testdata/quotes/answers.txt")
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimSuffix(line, "\n")
 		if name, found := strings.CutPrefix(line, "== "); found {

@@ -3,7 +3,6 @@
 package model
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -311,51 +310,5 @@ func TestAKernelLearnerResumes(t *testing.T) {
 		if _, err := ResumeKernel(spec, bad, KernelTally{}); err == nil {
 			t.Errorf("resumed from %v", bad)
 		}
-	}
-}
-
-// BenchmarkKernelScore compares the index with the loop of sparse dot products, at
-// 5,000 supports with 400 features, half of them common.
-func BenchmarkKernelScore(b *testing.B) {
-	for _, k := range []Kernel{2, 3} {
-		rng := rand.New(rand.NewPCG(94, 94))
-		l := mustKernel(b, KernelSpec{Spec: perceptronSpec(ZeroUnsure), Kernel: k})
-		draw := func() Vector {
-			at := map[Index]float64{}
-			for len(at) < 400 {
-				// The share of messages with a feature falls as one over its rank.
-				at[FoldIndex(2+uint64(math.Exp(11*rng.Float64()))*0x9E3779B97F4A7C15)] = 0.05
-			}
-			var v Vector
-			for i, x := range at {
-				v = append(v, Feature{i, x})
-			}
-			v.Sort()
-			return v
-		}
-		for range 5000 {
-			x := draw()
-			l.add(x, 1)
-		}
-		asked := []Vector{draw(), draw(), draw(), draw()}
-		supports := l.Supports()
-		b.Run(fmt.Sprintf("degree-%d/index", k), func(b *testing.B) {
-			n := 0
-			for b.Loop() {
-				l.Score(asked[n%4])
-				n++
-			}
-		})
-		b.Run(fmt.Sprintf("degree-%d/loop", k), func(b *testing.B) {
-			n := 0
-			for b.Loop() {
-				x := asked[n%4]
-				sum := 0.0
-				for _, s := range supports {
-					sum += s.Alpha * k.of(Dot(s.Vector, x))
-				}
-				n++
-			}
-		})
 	}
 }

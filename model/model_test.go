@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -225,24 +224,5 @@ func TestFoldIndexKeepsItsReservedValuesFree(t *testing.T) {
 		if i := FoldIndex(h); i == 0 || i == Affine {
 			t.Errorf("hash %d became the reserved index %d", h, i)
 		}
-	}
-}
-
-func BenchmarkScore(b *testing.B) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	w := NewWeights(0)
-	var xs []Vector
-	for range 200 {
-		x := Vector{{Affine, 0.1}}
-		for range 300 {
-			x = append(x, Feature{FoldIndex(rng.Uint64N(400_000) * 0x9E3779B97F4A7C15), 0.05})
-		}
-		x.Sort()
-		xs = append(xs, slices.CompactFunc(x, func(a, b Feature) bool { return a.Index == b.Index }))
-		w.Add(0.1, xs[len(xs)-1])
-	}
-	b.ResetTimer()
-	for n := range b.N {
-		w.Dot(xs[n%len(xs)])
 	}
 }

@@ -79,19 +79,15 @@ $GO -C scripts/release mod download
 unfetched() {
 	tests=$(mktemp -d)
 	CGO_ENABLED=0 $GO test -vet=off -c -o "$tests/fetch" ./internal/testkit >&2 || true # nothing is fetched then
-	fetch() { (cd internal/testkit && HINGED_FETCH=1 "$tests/fetch" -test.count=1 -test.run "^$1\$" >/dev/null); }
+	fetch() { (cd internal/testkit && HINGED_FETCH=1 "$tests/fetch" -test.count=1 -test.run "^TestFetched\$/^$1\$" >/dev/null) || echo "$1"; }
 	if command -v java >/dev/null && command -v mvn >/dev/null; then
-		{ fetch TestKafkaIsFetched || echo kafka; fetch TestGreenMailIsFetched || echo greenmail; } &
+		{ fetch kafka; fetch greenmail; } &
 	fi
-	{
-		fetch TestCyrusAndCourierAreFetched || echo mailservers
-		fetch TestPrometheusIsFetched || echo prometheus
-		fetch TestProxiesAreFetched || echo proxies
-	} &
+	{ fetch mailservers; fetch prometheus; fetch proxies; } &
 	if python3 -m pip --version >/dev/null 2>&1; then
-		{ fetch TestAxeIsFetched || echo axe; fetch TestSchemathesisIsFetched || echo schemathesis; } &
+		{ fetch axe; fetch schemathesis; } &
 	fi
-	{ fetch TestMaddyIsBuilt || echo maddy; } &
+	fetch maddy &
 	wait
 	rm -rf "$tests"
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -12,11 +11,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/term"
@@ -32,9 +29,7 @@ type sitting struct {
 	tty  *os.File
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the terminal has said its last
-
-	mu   sync.Mutex
-	said bytes.Buffer
+	said testkit.Transcript
 }
 
 func sit(t *testing.T, args ...string) *sitting {
@@ -46,16 +41,7 @@ func sit(t *testing.T, args ...string) *sitting {
 	}
 	go func() {
 		defer close(s.done)
-		buf := make([]byte, 1024)
-		for {
-			n, err := s.tty.Read(buf)
-			s.mu.Lock()
-			s.said.Write(buf[:n])
-			s.mu.Unlock()
-			if err != nil {
-				return // the other end is closed
-			}
-		}
+		_, _ = io.Copy(&s.said, s.tty) // until the other end is closed
 	}()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
@@ -65,20 +51,12 @@ func sit(t *testing.T, args ...string) *sitting {
 	return s
 }
 
-func (s *sitting) screen() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.said.String()
-}
+func (s *sitting) screen() string { return s.said.String() }
 
 // answer waits for a question, the nth time it is asked, and types.
 func (s *sitting) answer(question string, nth int, typed string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); strings.Count(s.screen(), question) < nth; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%q was not asked %d times:\n%s", question, nth, s.screen())
-		}
-	}
+	testkit.Until(s.t, func() bool { return strings.Count(s.screen(), question) >= nth }, question+" was not asked so often:\n", &s.said)
 	if _, err := s.tty.WriteString(typed); err != nil {
 		s.t.Fatal(err)
 	}
@@ -304,9 +282,7 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 				}
 			})
 			secret := filepath.Join(t.TempDir(), "secret")
-			if err := os.WriteFile(secret, []byte("tulip\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Write(t, secret, "tulip\n")
 			keys, terminal, err := pty.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -326,11 +302,7 @@ func TestWhatIsTypedDuringALoginIsNeitherShownNorLeft(t *testing.T) {
 			if name != "stopped" {
 				// The terminal takes in what was typed when it gets to it, which may be after
 				// the end of a quick program.
-				for deadline := time.Now().Add(patience); unread(t, terminal) != len(tt.typed); time.Sleep(time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatalf("the terminal has %d of %d bytes typed", unread(t, terminal), len(tt.typed))
-					}
-				}
+				testkit.Until(t, func() bool { return unread(t, terminal) == len(tt.typed) }, "the terminal has not all that was typed")
 				close(goOn)
 			} else {
 				defer close(goOn)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/bootstrap"
 )
 
@@ -30,5 +31,25 @@ bob@example.com
 `
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestAReportSaysWhatTheFiguresAreWorth: without the folder of sent mail it boasts of nothing.
+func TestAReportSaysWhatTheFiguresAreWorth(t *testing.T) {
+	for end, change := range map[string]func(*bootstrap.Report){
+		"better than each":           func(r *bootstrap.Report) { r.Judgement.Better = true },
+		"not better than each":       func(*bootstrap.Report) {},
+		"nothing to be better at":    func(r *bootstrap.Report) { r.Judgement.Important = 0 },
+		"not known without the fold": func(r *bootstrap.Report) { r.SentFolder, r.Judgement.Better = false, true },
+	} {
+		r := &bootstrap.Report{Messages: 200, SentFolder: true, Judgement: desk.Judgement{
+			Messages: 100, Important: 10, Baselines: []desk.BaselineFigures{{Rule: "from somebody you answered"}},
+		}}
+		change(r)
+		var b strings.Builder
+		printReport(&b, r)
+		if got := b.String(); !strings.Contains(got, end) || strings.Contains(got, "WARNING") == r.SentFolder || !strings.Contains(got, "from somebody you answered  0.00") {
+			t.Errorf("want %q in\n%s", end, got)
+		}
 	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,9 +19,7 @@ func TestOwnCertificateIsReadAnewAndItsFaultsAreNamed(t *testing.T) {
 	authority := testkit.NewAuthority(t, "an authority")
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, path, data)
 		return path
 	}
 	cert, key := authority.Issue("owner@example.org", time.Now().Add(time.Hour))

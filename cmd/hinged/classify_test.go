@@ -6,13 +6,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/hinged/hinged/internal/face/cli"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 var errFull = errors.New("no space left")
@@ -60,9 +60,7 @@ owner = ["owner@example.org"]
 imap = {address = "127.0.0.1:1", tls = "none", username = "me", password_file = "password"}
 featurize = {max_bytes = 4096}
 `
-	if err := os.WriteFile(filepath.Join(dir, "hinged.toml"), []byte(toml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, filepath.Join(dir, "hinged.toml"), toml)
 	body := strings.Repeat("X-Hinged-Status: in the body\r\n", 1_000_000)
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"classify", "-p", "--config", filepath.Join(dir, "hinged.toml")},

@@ -12,10 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
-	"github.com/hinged/hinged/store"
 )
 
 // randomExplanation is of the most different shapes; what it says is nonsense.
@@ -175,21 +173,6 @@ No parts taken away`
 	}
 	if got := explanationText(ex, "FILE", true); !strings.Contains(got, "\n  +0.100  learnt as important: a message\n  +0.250  all else that it has learnt") {
 		t.Errorf("with as many parts as wanted, there are all lessons: got\n%s", got)
-	}
-}
-
-// Every source of a label has words of its own.
-func TestALabelIsExplainedByWhatTheOwnerDid(t *testing.T) {
-	by := map[string]store.Source{}
-	for s := store.SourceProvisional; s <= store.SourceMuted; s++ {
-		words := words.Deed("ordinary", s.String())
-		if other, twice := by[words]; twice {
-			t.Errorf("%s and %s are both explained as %q", other, s, words)
-		}
-		by[words] = s
-	}
-	if got := words.Deed("ordinary", "muted"); got != "you muted it" {
-		t.Errorf("muted mail is explained as %q", got)
 	}
 }
 

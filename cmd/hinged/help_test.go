@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestEveryVerbIsDocumented(t *testing.T) {
@@ -60,10 +62,7 @@ func TestEveryVerbHasItsPlaceInTheHelp(t *testing.T) {
 }
 
 func TestThePageOfVerbsListsEveryVerb(t *testing.T) {
-	text, err := os.ReadFile("../../docs/verbs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, "../../docs/verbs.md")
 	_, table, found := strings.Cut(string(text), "\n## Verbs\n")
 	if !found {
 		t.Fatal("docs/verbs.md has no section of verbs")

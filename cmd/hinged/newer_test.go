@@ -17,6 +17,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -31,9 +32,7 @@ func TestR15EveryVerbRefusesANewerStore(t *testing.T) {
 			dir, filepath.Join(dir, "socket")),
 		message: "From: ann@example.org\nSubject: tulips\n\nhello\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, name, text)
 	}
 	for _, tt := range []struct {
 		version uint32
@@ -43,10 +42,7 @@ func TestR15EveryVerbRefusesANewerStore(t *testing.T) {
 		{0, "not a hinged store: it has schema 0"},
 	} {
 		writeStoreOf(t, path, tt.version)
-		before, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := testkit.Read(t, path)
 		for _, verb := range [][]string{
 			{"run"}, {"status"}, {"verify"}, {"verify", "--compact"}, {"status", "--ceiling"}, {"ledger"}, {"pause"}, {"resume"}, {"explain"},
 			{"learn", "--important", message}, {"classify", message}, {"explain", message}, {"undo", "--marks"},

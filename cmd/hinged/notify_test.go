@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 func TestCheckSendsATestNotificationAfterAsking(t *testing.T) {
@@ -57,9 +57,7 @@ token_env = "HINGED_TEST_NO_SUCH_VARIABLE"
 [[account.notify]]
 command = ["no-such-program", "secret"]
 `, filepath.Join(dir, "state"), server.URL)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, file, text)
 	host := strings.TrimPrefix(server.URL, "http://")
 	c := sit(t, "check", "--notify", "--config", file)
 	for i, answer := range []string{"y\r", "y\r", "n\r"} {

@@ -73,10 +73,7 @@ func runScripts(t *testing.T, racing bool) {
 	}
 	var scripts []string
 	for _, path := range all {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, path)
 		if bytes.HasPrefix(text, []byte(races)) == racing {
 			scripts = append(scripts, path)
 		}

@@ -35,9 +35,7 @@ func TestAPortThatIsTakenStopsNoDaemon(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "hinged.toml")
 	text := fmt.Sprintf("state_dir = \"state\"\nsocket = \"socket\"\ndashboard = {listen = %q}\n[[account]]\nname = \"me\"\nowner = [\"owner@example.org\"]\nimap = {address = \"127.0.0.1:1\", tls = \"none\", username = \"me\", password_env = \"NONE\"}\n", taken.Addr())
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, path, text)
 	var said testkit.Transcript
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,9 +33,7 @@ passdb {
 func certifying(t *testing.T, a *testkit.Authority, o testkit.DovecotOptions) *testkit.Dovecot {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "authority.pem")
-	if err := os.WriteFile(path, a.Certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, path, a.Certificate)
 	o.Config += "ssl_ca = <" + path + "\nssl_require_crl = no\n"
 	return testkit.StartDovecot(t, o)
 }

@@ -183,11 +183,7 @@ func TestACopyIsNotMadeTwiceWhenItsAnswerIsLost(t *testing.T) {
 	wire.FreezeAfter("COPY", 1)
 	c.n++
 	c.source.Mark(ingest.MarkRequest{ID: c.n, Place: c.place, CopyTo: "Important"})
-	for deadline := time.Now().Add(patience); len(c.owner.All("Important")) == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the copy was never made")
-		}
-	}
+	testkit.Until(t, func() bool { return len(c.owner.All("Important")) > 0 }, "the copy was never made")
 	wire.Thaw()
 	e, _ := c.await("the answer", 0, resultOf(c.n))
 	r := e.(ingest.MarkResult)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/testkit"
@@ -122,51 +121,6 @@ func FuzzDialectDoesNotDependOnPieces(f *testing.F) {
 			t.Errorf("%q became %q", text, once)
 		}
 	})
-}
-
-// lowerCase is a line in lower case, but for what is in quotes.
-func lowerCase(line string) string {
-	parts := strings.Split(line, `"`)
-	for i := 0; i < len(parts); i += 2 {
-		parts[i] = strings.ToLower(parts[i])
-	}
-	return strings.Join(parts, `"`)
-}
-
-// TestServerThatSpellsInItsOwnWay has a day's work done with servers that speak in
-// lower case, or leave out the space in front of a text, as GreenMail 2.1 does.
-func TestServerThatSpellsInItsOwnWay(t *testing.T) {
-	t.Parallel()
-	for name, spell := range map[string]func(string) string{
-		"in lower case": lowerCase,
-		"without the space": func(line string) string {
-			return strings.ReplaceAll(strings.ReplaceAll(line, "]<0> {", "]<0>{"), "] {", "]{")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := testkit.StartFake(t, func(f *testkit.Fake) { f.Spell = spell })
-			f.Add(plainMail, `\Seen`)
-			r := startSource(t, only(f))
-			e, at := r.await("the first message", 0, arrivalOf("INBOX", 1))
-			if a := e.(ingest.Arrival); string(a.Raw) != plainMail || !ingest.HasFlag(a.Flags, `\Seen`) {
-				t.Errorf("got %q with %q", a.Raw, a.Flags)
-			}
-			awaitConnected(t, r)
-			f.Add(plainMail, "")
-			f.Tell("* 2 EXISTS")
-			r.await("a message while it watches", at, arrivalOf("INBOX", 2))
-			r.source.Mark(mark(1, 2))
-			if e, _ = r.await("mark", 0, resultOf(1)); e.(ingest.MarkResult).Outcome != ingest.MarkDone {
-				t.Errorf("the mark: %+v", e)
-			}
-			// Either connection may have done all this before the other one is made.
-			for deadline := time.Now().Add(patience); f.Connections() < 2 && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-			}
-			if n := f.Connections(); n != 2 {
-				t.Errorf("%d connections were made, want 2", n)
-			}
-		})
-	}
 }
 
 // TestABadOptionalFieldEndsNoConnection: a server counts changes in no number, and takes the

@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -168,50 +166,9 @@ func TestTriesThatReachNoServerAreNoReconnects(t *testing.T) {
 		return nil, errors.New("nothing listens there")
 	}
 	r := startSource(t, o)
-	for deadline := time.Now().Add(patience); tries.Load() < 10; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d tries", tries.Load())
-		}
-	}
+	testkit.Until(t, func() bool { return tries.Load() >= 10 }, "10 tries never came")
 	if n := r.source.Status().Reconnects; n != 0 {
 		t.Errorf("%d reconnects after %d tries", n, tries.Load())
-	}
-}
-
-// TestWhatEndedTheConnectionIsNamedByWhateverIsSentNext has the client's reader
-// give up, over a line that it does not know or over the end, and then asks for
-// something on the connection that it closed.
-func TestWhatEndedTheConnectionIsNamedByWhateverIsSentNext(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]struct {
-		line string
-		want error
-	}{"not understood": {"* VANISHED 1", errProtocol}, "goodbye": {"* BYE going down", errClosed}} {
-		t.Run(name, func(t *testing.T) {
-			f := testkit.StartFake(t, func(f *testkit.Fake) {
-				f.Handle = on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
-					c.Line("+ idling")
-					c.Line("%s", end.line)
-					c.Close()
-				})
-			})
-			s := openSession(t, only(f))
-			if err := s.idle(func() { <-s.client.Closed() }); !errors.Is(err, end.want) {
-				t.Errorf("the end of IDLE gave %v, want %v", err, end.want)
-			}
-			if err := s.noop(); !errors.Is(err, end.want) {
-				t.Errorf("a command gave %v, want %v", err, end.want)
-			}
-		})
-	}
-	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	if err := wireError(net.ErrClosed, reset); !errors.Is(err, errClosed) || !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a reset connection gave %v", err)
-	}
-	write := &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}
-	slow := &net.OpError{Op: "write", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	if !unsent(write) || unsent(slow) || unsent(reset) {
-		t.Errorf("unsent: %v by a broken pipe, %v in time, %v by a read; want the first alone", unsent(write), unsent(slow), unsent(reset))
 	}
 }
 
@@ -303,26 +260,6 @@ func TestWrongPasswordIsNotHammeredAndHealsByItself(t *testing.T) {
 	if r.source.Status().LoginRefused {
 		t.Error("the login is still said to be refused")
 	}
-}
-
-func TestRefusedLoginsComeEverMoreSlowly(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var tries []time.Time
-	f := testkit.StartFake(t, func(f *testkit.Fake) {
-		f.Handle = on("AUTHENTICATE", func(c *testkit.FakeConn, cmd testkit.FakeCommand) {
-			mu.Lock()
-			tries = append(tries, time.Now())
-			mu.Unlock()
-			c.Line("%s NO [AUTHENTICATIONFAILED] no", cmd.Tag)
-		})
-	})
-	o := only(f)
-	o.BackoffMin, o.BackoffMax = time.Millisecond, time.Millisecond
-	o.AuthBackoffMin, o.AuthBackoffMax = 100*time.Millisecond, 400*time.Millisecond
-	startSource(t, o)
-	// Both connections share them.
-	slower(t, &mu, &tries, 100*time.Millisecond, 200*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond)
 }
 
 // slower waits until something was tried once more than there are gaps, and
@@ -434,11 +371,7 @@ func TestMailboxDeletedAndRecreated(t *testing.T) {
 	old := e.(ingest.Arrival).UIDValidity
 	awaitConnected(t, r)
 	owner.Delete("Lists")
-	for deadline := time.Now().Add(patience); !log.Has("can't examine a mailbox"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it never looked for what is gone")
-		}
-	}
+	testkit.Until(t, func() bool { return log.Has("can't examine a mailbox") }, "it never looked for what is gone:\n", &log)
 	// It comes with its message: one that arrived while it was looked at would be no backlog.
 	owner.Create("Made")
 	m = mail.Next()

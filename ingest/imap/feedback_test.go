@@ -202,28 +202,6 @@ func checkTwin(t *testing.T, owner *testkit.Owner, mailbox string, all []ingest.
 	t.Errorf("nothing is known of %s", mailbox)
 }
 
-func TestTLSAndSTARTTLS(t *testing.T) {
-	t.Parallel()
-	for name, kind := range map[string]testkit.DovecotOptions{"tls": {TLS: true}, "starttls": {StartTLS: true}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := testkit.StartDovecot(t, kind)
-			o := dovecotOptions(d)
-			o.TLS = TLSMode(name)
-			r := startSource(t, o)
-			_, at := r.await("INBOX", 0, cursorOf("INBOX", 1))
-			m := testkit.NewMail(1).Next()
-			uid := d.Owner(t).Append("INBOX", m.Raw, m.Date)
-			e, _ := r.await("arrival", at, arrivalOf("INBOX", uid))
-			r.source.Mark(ingest.MarkRequest{ID: 1, Place: e.(ingest.Arrival).Place, Flag: "$Important"})
-			e, _ = r.await("mark", at, resultOf(1))
-			if got := e.(ingest.MarkResult).Outcome; got != ingest.MarkDone {
-				t.Errorf("the mark is %v, want done", got)
-			}
-		})
-	}
-}
-
 func TestUntrustedCertificateIsRefusedBeforeAnythingIsSaid(t *testing.T) {
 	t.Parallel()
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{TLS: true})

@@ -175,11 +175,7 @@ func TestTheConnectionForHeadersIsKeptForAWhileAndThenClosed(t *testing.T) {
 	watching := p.Commands()["AUTHENTICATE"]
 	headers(t, r, places[0])
 	headers(t, r, places[1])
-	for deadline := time.Now().Add(patience); p.Commands()["LOGOUT"] == 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no LOGOUT came; the commands were %v", p.Commands())
-		}
-	}
+	testkit.Until(t, func() bool { return p.Commands()["LOGOUT"] > 0 }, "no LOGOUT came")
 	if found := headers(t, r, places[2]); len(found) != 1 {
 		t.Error("after the logout no header came")
 	}
@@ -226,15 +222,10 @@ func TestHeadersOfADeadConnectionComeOverANewOne(t *testing.T) {
 // awaitHeader asks for a header until it is there.
 func awaitHeader(t *testing.T, r *running, at ingest.Place) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	testkit.Until(t, func() bool {
 		found, err := r.source.Headers(t.Context(), []ingest.Place{at})
-		if err == nil && len(found) == 1 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no header came any more: %v", err)
-		}
-	}
+		return err == nil && len(found) == 1
+	}, "no header came any more")
 }
 
 // TestHeadersNeverHammerAServer asks again and again while the server refuses the login of
@@ -299,15 +290,11 @@ func TestHeadersRespectTheLimitOfLogins(t *testing.T) {
 	if got := fieldsOf(t, found[place(1)]); got != [3]string{"quiet harbour", "secret.friend@example.org", "<0@example.org>"} {
 		t.Errorf("the header is %q", got)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	testkit.Until(t, func() bool {
+		r.source.headers.clear()
 		_, err := r.source.Headers(t.Context(), []ingest.Place{place(2)})
-		if err != nil && strings.Contains(err.Error(), "often enough") {
-			break
-		}
-		if r.source.headers.clear(); time.Now().After(deadline) {
-			t.Fatalf("a fourth login within the hour was not refused: %v", err)
-		}
-	}
+		return err != nil && strings.Contains(err.Error(), "often enough")
+	}, "a fourth login within the hour was not refused")
 	if n := f.Connections(); n != 3 {
 		t.Errorf("%d connections, want 3", n)
 	}

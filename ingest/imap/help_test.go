@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -129,7 +130,7 @@ func cursorOf(mailbox string, next uint32) func(ingest.Event) bool {
 func known(start []ingest.Known, events []ingest.Event) []ingest.Known {
 	boxes := map[string]*ingest.Known{}
 	for _, k := range start {
-		k.Flags = mapsClone(k.Flags)
+		k.Flags = maps.Clone(k.Flags)
 		boxes[k.Mailbox] = &k
 	}
 	for _, e := range events {
@@ -162,14 +163,6 @@ func known(start []ingest.Known, events []ingest.Event) []ingest.Known {
 	return out
 }
 
-func mapsClone(m map[uint32][]string) map[uint32][]string {
-	out := map[uint32][]string{}
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
-}
-
 // options are those of a test against a server.
 func options(addr, username, password string) Options {
 	return Options{
@@ -180,21 +173,6 @@ func options(addr, username, password string) Options {
 		AuthBackoffMin: 50 * time.Millisecond, AuthBackoffMax: 400 * time.Millisecond,
 		CommandTimeout: time.Minute, LoginEvery: time.Millisecond,
 	}
-}
-
-// openSession logs in to a server for the test's duration.
-func openSession(t *testing.T, o Options) *session {
-	t.Helper()
-	o = o.withDefaults()
-	s, err := reach(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.close)
-	if err := s.enter(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func dovecotOptions(d *testkit.Dovecot) Options {
@@ -255,26 +233,19 @@ func (w testWriter) Write(p []byte) (int, error) {
 }
 
 // awaitProblem waits until the status tells of a problem that holds words.
-func awaitProblem(t *testing.T, r *running, words string) string {
+func awaitProblem(t *testing.T, r *running, words string) (problem string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if p := r.source.Status().Problem; strings.Contains(p, words) {
-			return p
-		}
-	}
-	t.Fatalf("the status never told of %q; it says %+v", words, r.source.Status())
-	return ""
+	testkit.Until(t, func() bool {
+		problem = r.source.Status().Problem
+		return strings.Contains(problem, words)
+	}, "the status never told of ", words)
+	return problem
 }
 
 // awaitConnected waits until both connections are up.
 func awaitConnected(t *testing.T, r *running) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if r.source.Status().Connected {
-			return
-		}
-	}
-	t.Fatalf("never connected; the status says %+v", r.source.Status())
+	testkit.Until(t, func() bool { return r.source.Status().Connected }, "never connected")
 }
 
 // boxes has a Fake show its one mailbox under these names. It answers LIST and STATUS.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -106,11 +107,7 @@ func TestIdleThatIsOfNoUseGivesWayToPolling(t *testing.T) {
 			for n := 1; n <= 2*idleStrikes; n++ {
 				arrives(n)
 			}
-			for deadline := time.Now().Add(patience); !log.Has("polling instead"); time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("the log says nothing of polling:\n%s", log.String())
-				}
-			}
+			testkit.Until(t, func() bool { return log.Has("polling instead") }, "the log says nothing of polling:\n", &log)
 			before := q.count()
 			for n := 2*idleStrikes + 1; n <= 2*idleStrikes+3; n++ {
 				arrives(n)
@@ -344,19 +341,15 @@ func TestServerThatEndsEveryConnectionIsNotHammered(t *testing.T) {
 	o := only(f)
 	o.InboxPoll = time.Millisecond
 	o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 10*time.Minute
-	logins := func(t *testing.T, n int) []time.Time {
+	logins := func(t *testing.T, n int) (at []time.Time) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		testkit.Until(t, func() bool {
 			mu.Lock()
-			at := append([]time.Time(nil), tries...)
-			mu.Unlock()
-			if len(at) >= n {
-				return at
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d logins", len(at))
-			}
-		}
+			defer mu.Unlock()
+			at = slices.Clone(tries)
+			return len(at) >= n
+		}, n, " logins never came")
+		return at
 	}
 	t.Run("the pause grows", func(t *testing.T) {
 		startSource(t, o)

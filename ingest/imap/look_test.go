@@ -4,7 +4,6 @@ package imap
 
 import (
 	"testing"
-	"time"
 
 	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/testkit"
@@ -16,17 +15,10 @@ func TestStatusSaysWhenFoldersWereLookedAt(t *testing.T) {
 	d := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	began := wallClock()
 	r := startSource(t, dovecotOptions(d))
-	until := func(what string, ok func(map[string]ingest.Look) bool) map[string]ingest.Look {
+	until := func(what string, ok func(map[string]ingest.Look) bool) (looks map[string]ingest.Look) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-			looks := r.source.Status().Looks
-			if ok(looks) {
-				return looks
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("never saw %s; the looks are %+v", what, looks)
-			}
-		}
+		testkit.Until(t, func() bool { looks = r.source.Status().Looks; return ok(looks) }, "never saw ", what)
+		return looks
 	}
 	first := until("INBOX and Sent looked at", func(l map[string]ingest.Look) bool {
 		return l["INBOX"].Listening && !l["Sent"].At.IsZero()

@@ -116,11 +116,11 @@ type Options struct {
 	markPause    time.Duration // before a mark is tried again for the first time; 1 second
 	stopTimeout  time.Duration // for taking a keyword off once the caller has gone; stopTimeout
 
-	chunk int // messages a FETCH of bodies; tests and benchmarks vary it
+	chunk int // messages a FETCH of bodies; tests vary it
 }
 
 // defaultChunk is how many bodies one FETCH asks for. Measured on Dovecot over
-// loopback with 20,000 messages (BenchmarkChunk): below 50 the round trips show,
+// loopback with 20,000 messages: below 50 the round trips show,
 // above 200 nothing is gained, and a restart repeats up to one chunk.
 const defaultChunk = 100
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -54,25 +53,13 @@ func TestAMessageIsPutIntoAMailboxOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.source.Post(ctx, "Archive", id, raw) }()
-	for deadline := time.Now().Add(patience); !p.Frozen(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no APPEND came")
-		}
-	}
+	testkit.Until(t, func() bool { return p.Frozen() }, "no APPEND came")
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("without the server's answer there is no error")
 	}
 	p.Thaw()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		err := r.source.Post(t.Context(), "Archive", id, raw)
-		if err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("never posted: %v", err)
-		}
-	}
+	testkit.Until(t, func() bool { return r.source.Post(t.Context(), "Archive", id, raw) == nil }, "never posted")
 	if n := in("Archive"); n != 1 {
 		t.Errorf("Archive has %d messages, want 1", n)
 	}

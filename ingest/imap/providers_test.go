@@ -21,6 +21,7 @@ func tenant(p *testkit.Provider) Options {
 	o := options(p.Addr, p.User, p.Password)
 	o.Auth = AuthXOAuth2
 	o.AuthBackoffMin, o.AuthBackoffMax = patience, patience // a refused login would be waited out
+	o.markPause = 20 * time.Millisecond
 	return o
 }
 
@@ -114,11 +115,7 @@ func TestR10ProvidersOnBadDays(t *testing.T) {
 						return ok && m.Mailbox == box && m.Role == role && m.Labels == (provider == "Gmail")
 					})
 				}
-				for deadline := time.Now().Add(patience); went.Load() < 3; time.Sleep(5 * time.Millisecond) {
-					if time.Now().After(deadline) {
-						t.Fatalf("%s came %d times", day.command, went.Load())
-					}
-				}
+				testkit.Until(t, func() bool { return went.Load() >= 3 }, day.command+" did not come three times")
 				if n := tokens.Load(); int(n) > p.Connections() {
 					t.Errorf("%d tokens were asked for, for %d connections", n, p.Connections())
 				}
@@ -275,11 +272,7 @@ func TestConsentThatIsNeededIsAStateOfItsOwn(t *testing.T) {
 			}
 			state.Store(2)
 			awaitConnected(t, r)
-			for deadline := time.Now().Add(patience); r.source.Status().ConsentNeeded; time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatal("connected, and consent is needed still")
-				}
-			}
+			testkit.Until(t, func() bool { return !r.source.Status().ConsentNeeded }, "connected, and consent is needed still")
 		})
 	}
 }

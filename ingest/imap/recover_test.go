@@ -311,11 +311,7 @@ func TestAServerThatComesBackIsBackInSeconds(t *testing.T) {
 	o.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	r := startSource(t, o)
 	for drops := range 4 {
-		for deadline := time.Now().Add(patience); r.source.Status().Reconnects < 2*drops; time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("drop %d is not over: %+v", drops, r.source.Status())
-			}
-		}
+		testkit.Until(t, func() bool { return r.source.Status().Reconnects >= 2*drops }, "drop ", drops, " is not over")
 		awaitConnected(t, r)
 		time.Sleep(useful + 100*time.Millisecond)
 		proxy.Freeze()

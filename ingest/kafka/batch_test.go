@@ -130,23 +130,6 @@ func TestSnappyOfEveryClientIsRead(t *testing.T) {
 	}
 }
 
-func BenchmarkBomb(b *testing.B) {
-	data := bomb(b, 1<<30)
-	b.SetBytes(1 << 30)
-	b.ReportAllocs()
-	for b.Loop() {
-		one, err := openBatch(data, new(decoders))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := one.next(16 << 20); err != nil {
-			b.Fatal(err)
-		}
-		one.close()
-	}
-	b.ReportMetric(float64(len(data)), "sent-bytes")
-}
-
 func FuzzBatch(f *testing.F) {
 	f.Add([]byte{2 * 8, 0, 0, 0, 1, 2 * 2, 'o', 'k', 0}, int16(0), int32(1))
 	f.Add(bomb(f, 1000)[batchHead:], int16(4), int32(2))

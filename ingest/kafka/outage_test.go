@@ -143,6 +143,7 @@ func TestABrokerThatStandsStillIsAnErrorInTime(t *testing.T) {
 }
 
 func TestANewLeaderIsFound(t *testing.T) {
+	t.Parallel() // it has brokers of its own
 	k := testkit.StartKafka(t, testkit.KafkaOptions{Brokers: 2})
 	b := newBroker(k.Addrs(), k)
 	o := b.options()

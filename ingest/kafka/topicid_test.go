@@ -140,19 +140,6 @@ func TestATopicCreatedAgainIsNotReadAsTheOldOne(t *testing.T) {
 	})
 }
 
-func TestTheIDOfNoTopic(t *testing.T) {
-	t.Parallel()
-	onBoth(t, func(t *testing.T, b *broker) {
-		c := b.client(t, 1)
-		if is, err := c.TopicID(t.Context(), "nothing-has-this-name"); !errors.Is(err, ErrNoTopic) || is != (TopicID{}) {
-			t.Errorf("got %v, %v", is, err)
-		}
-		if _, err := c.Partitions(t.Context(), "nothing-has-this-name"); !errors.Is(err, ErrNoTopic) {
-			t.Errorf("asking for it created it: %v", err)
-		}
-	})
-}
-
 // Brokers before Kafka 3.1 tell no id, and are read by name.
 func TestOldBrokersTellNoID(t *testing.T) {
 	t.Parallel()

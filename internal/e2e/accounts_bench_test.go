@@ -83,14 +83,9 @@ func manyAccounts(b *testing.B, n, messages int, encrypted bool) {
 		fmt.Fprintf(&conf, "[[account]]\nname = \"user%d\"\nowner = [%q]\nimap = {address = %q, %s, username = %q, password_file = \"password\"}\n", i, user, imap.Addr, protection, user)
 	}
 	for name, text := range map[string]string{"hinged.toml": conf.String(), "password": imap.Password, "ca.pem": string(imap.Certificate)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Write(b, filepath.Join(dir, name), text)
 	}
-	path, err := binary()
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := program(b)
 	cmd := exec.Command(path, "run", "--config", filepath.Join(dir, "hinged.toml"))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -123,19 +118,7 @@ func manyAccounts(b *testing.B, n, messages int, encrypted bool) {
 		b.Fatal(err)
 	}
 	size := file.Size()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(kib/1024, "MiB")
-		}
-	}
+	b.ReportMetric(float64(memoryOf(b, cmd.Process.Pid, "VmRSS:"))/(1<<20), "MiB")
 	b.ReportMetric(float64(sockets), "sockets")
 	b.ReportMetric(float64(size)/(1<<20), "store-MiB")
 	b.ReportMetric(busy*100, "idle-%cpu")
@@ -169,10 +152,7 @@ func waitRead(b *testing.B, socket string, accounts, messages int) {
 // ticks is the processor time that a process has had, in hundredths of a second.
 func ticks(b *testing.B, pid int) int {
 	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := testkit.Read(b, fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
 	user, _ := strconv.Atoi(fields[11])

@@ -89,7 +89,6 @@ func (c attackedAccount) past(i int) (important, ordinary pastLetter) {
 // of them judged by the owner, and answers in Sent.
 func newAttacked(t *testing.T, c attackedAccount) *attacked {
 	t.Helper()
-	testkit.NeedDovecot(t)
 	extra := quick
 	if c.still {
 		extra += still
@@ -285,10 +284,7 @@ const (
 
 func writeTable(t *testing.T, begin, table string) {
 	t.Helper()
-	text, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, tableFile)
 	before, rest, found := strings.Cut(string(text), begin)
 	_, after, ended := strings.Cut(rest, tableEnd)
 	if !found || !ended {
@@ -301,10 +297,7 @@ func writeTable(t *testing.T, begin, table string) {
 
 // TestTheTableOfAttacksNamesThemAll compares the published table with the attacks.
 func TestTheTableOfAttacksNamesThemAll(t *testing.T) {
-	text, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, tableFile)
 	for _, k := range attacks {
 		if !strings.Contains(string(text), "| "+k.name+" |") || !strings.Contains(string(text), "| "+k.defence+" |") {
 			name, _ := json.Marshal(k.name)

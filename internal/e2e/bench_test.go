@@ -29,9 +29,6 @@ func BenchmarkMarkLatency(b *testing.B) {
 	s := newSite(b, quick)
 	s.start()
 	owner, idler, looker := s.imap.Owner(b), s.imap.Owner(b), s.imap.Owner(b)
-	defer owner.Close()
-	defer idler.Close()
-	defer looker.Close()
 	messages, _ := teach(s, owner)
 	looker.Select("INBOX")
 
@@ -76,14 +73,11 @@ func BenchmarkMarkLatency(b *testing.B) {
 // out. The mail is generated, or that of the mbox file in HINGED_BENCH_MBOX,
 // whose owner is HINGED_BENCH_OWNER.
 func BenchmarkFirstScan(b *testing.B) {
-	testkit.NeedDovecot(b)
 	imap := testkit.StartDovecot(b, testkit.DovecotOptions{})
 	dir := b.TempDir()
 	const chunk = 100 // as ingest/imap asks for them
 	n := fillMailbox(b, imap, dir)
-	if _, err := binary(); err != nil { // builds it, if no test has yet
-		b.Fatal(err)
-	}
+	path := program(b) // builds it, if no test has yet
 	owner := imap.User
 	if o := os.Getenv("HINGED_BENCH_OWNER"); o != "" {
 		owner = o
@@ -108,10 +102,6 @@ func BenchmarkFirstScan(b *testing.B) {
 		resident = max(resident, peakResident(b, run.Process.Pid))
 		s.kill()
 
-		path, err := binary()
-		if err != nil {
-			b.Fatal(err)
-		}
 		play := exec.Command(path, "eval", "--json", "--owner", owner, filepath.Join(dir, "mail.mbox"))
 		began = time.Now()
 		if out, err := play.CombinedOutput(); err != nil {

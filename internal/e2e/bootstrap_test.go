@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,10 +81,8 @@ func (s *site) bootstrap(args ...string) bootstrap.Report {
 // over reads and learns nothing again.
 func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	owner := imap.Owner(t)
-	defer owner.Close()
 	messages := lived(owner, 21, 1500)
 	before := flagsOf(owner)
 	proxy := testkit.StartProxy(t, imap.Addr)
@@ -107,10 +102,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	}
 	calm.wantReplay("after bootstrap")
 
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := program(t)
 	rng := rand.New(rand.NewPCG(8, 8))
 	kills, done := 0, false
 	for !done {
@@ -184,9 +176,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 	ended := calm.digests()
 	calm.start()
 	st := calm.until("all mailboxes looked at", func(a desk.AccountStatus) bool { return a.Connected })
-	if err := calm.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	calm.end()
 	if st.Messages != uint64(messages) || calm.digests() != ended {
 		t.Errorf("the daemon knows %d messages of %d; its state is\n%s\nbefore it was\n%s", st.Messages, messages, calm.digests(), ended)
 	}
@@ -204,78 +194,5 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 				t.Errorf("message %d has the flags %q, before %q", uid, f, before[uid])
 			}
 		}
-	}
-}
-
-// TestBootstrapDryRunKeepsNothing: it tells the truth about what the real one
-// would find, and leaves no trace.
-func TestBootstrapDryRunKeepsNothing(t *testing.T) {
-	t.Parallel()
-	testkit.NeedDovecot(t)
-	imap := testkit.StartDovecot(t, testkit.DovecotOptions{})
-	owner := imap.Owner(t)
-	defer owner.Close()
-	lived(owner, 22, 400)
-	s := siteOn(t, imap, t.TempDir(), "")
-	out, err := s.hinged("bootstrap", "--config", s.config, "--months", "0", "--dry-run", "-n", "5", "--last", "200", "--json")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var whole bootstrap.Report
-	if err := json.Unmarshal([]byte(out), &whole); err != nil || whole.DryRun == nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	tried := whole.DryRun
-	whole.DryRun = nil
-	if _, err := s.hinged("verify", "--config", s.config); err == nil {
-		t.Error("a dry run left a store behind")
-	}
-	if tried.Last != 200 || tried.WouldMark < 20 || len(tried.WouldMarked) != 5 {
-		t.Errorf("of the last %d it would mark %d and names %d", tried.Last, tried.WouldMark, len(tried.WouldMarked))
-	}
-	for _, m := range tried.WouldMarked {
-		if m.Score <= m.Threshold || len(m.Reasons) == 0 {
-			t.Errorf("would mark %+v", m)
-		}
-	}
-	if tried, kept := asJSON(t, whole), asJSON(t, s.bootstrap()); kept != tried {
-		t.Errorf("the dry run said\n%s\nthe real one\n%s", tried, kept)
-	}
-
-	words, err := s.hinged("bootstrap", "--config", s.config, "--months", "0", "--dry-run")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, words)
-	}
-	for _, want := range []string{"of your last ", "people you write to", "This was a dry run: nothing was kept"} {
-		if !strings.Contains(words, want) {
-			t.Errorf("it does not say %q:\n%s", want, words)
-		}
-	}
-	senders := []string{"harbour.example", "quay.example", "okafor.example", "family.example"}
-	if !slices.ContainsFunc(senders, func(s string) bool { return strings.Contains(words, s) }) {
-		t.Errorf("it names nobody:\n%s", words)
-	}
-	t.Logf("\n%s", words)
-}
-
-// TestBootstrapIsRefusedWhileTheDaemonRuns, with a word what to do; and a wrong
-// password ends it at once.
-func TestBootstrapIsRefusedWhileTheDaemonRuns(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "")
-	s.start()
-	out, err := s.hinged("bootstrap", "--config", s.config)
-	if err == nil || !strings.Contains(out, "stop it first") {
-		t.Errorf("while the daemon runs: %v\n%s", err, out)
-	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "password"), []byte("wrong\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err = s.hinged("bootstrap", "--config", s.config)
-	if err == nil || !strings.Contains(out, "refused the login") {
-		t.Errorf("with a wrong password: %v\n%s", err, out)
 	}
 }

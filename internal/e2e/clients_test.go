@@ -39,7 +39,6 @@ var shownFlags = []string{"none", "$Important", "$label1", `\Flagged`}
 
 func newMarked(t *testing.T) *marked {
 	t.Helper()
-	testkit.NeedDovecot(t)
 	m := &marked{Dovecot: testkit.StartDovecot(t, testkit.DovecotOptions{}), t: t, home: shortDir(t), uids: map[string]uint32{}}
 	owner := m.Owner(t)
 	for i, flag := range shownFlags {
@@ -65,9 +64,7 @@ func (m *marked) file(name, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		m.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Write(m.t, path, text)
 	return path
 }
 
@@ -154,10 +151,7 @@ func (m *marked) letters(inbox string) map[int]string {
 	}
 	out := map[int]string{}
 	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		raw := testkit.Read(m.t, path)
 		_, letters, _ := strings.Cut(filepath.Base(path), ":2,")
 		number := regexp.MustCompile(`letter(\d)`).FindSubmatch(raw)
 		out[int(number[1][0]-'0')] = letters

@@ -5,11 +5,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,14 +34,9 @@ func (o *resident) copies() (uids []uint32) {
 func TestR4CopiesAreTakenBackExactly(t *testing.T) {
 	onEveryServer(t, func(o *resident) {
 		s := o.daemon(copyToo + quick + still)
-		text, err := os.ReadFile(s.config)
-		if err != nil {
-			o.Fatal(err)
-		}
+		text := testkit.Read(o, s.config)
 		text = append(text, "important = \"Important\"\n"...) // so that it is watched
-		if err := os.WriteFile(s.config, text, 0o600); err != nil {
-			o.Fatal(err)
-		}
+		testkit.Write(o, s.config, text)
 		s.start()
 		messages, lessons := teach(s, o.Owner)
 		if u := s.undo(); u.Failed+u.Waiting != 0 {
@@ -152,7 +144,6 @@ func TestR4CopiesAreTakenBackExactly(t *testing.T) {
 // of a copy and its answer.
 func TestACopyIsNotMadeTwiceByAKill(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	server := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	wire := testkit.StartProxy(t, server.Addr)
 	s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = []\n"+copyToo+quick+still)
@@ -169,11 +160,7 @@ func TestACopyIsNotMadeTwiceByAKill(t *testing.T) {
 		owner.Append("INBOX", letter(100+i, boss, s.imap.User, "urgent matter"), time.Now())
 		messages++
 		frozen(t, wire)
-		for deadline := time.Now().Add(patience); copies() != i+1; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("there are %d copies, want %d", copies(), i+1)
-			}
-		}
+		testkit.Until(t, func() bool { return copies() == i+1 }, "there are not so many copies: ", i+1)
 		s.kill()
 		wire.Thaw()
 		s.wantReplay("after the kill")
@@ -199,71 +186,4 @@ func TestACopyIsNotMadeTwiceByAKill(t *testing.T) {
 		t.Errorf("%d copies are left", n)
 	}
 	s.wantReplay("at the end")
-}
-
-// TestAMailboxThatCanOnlyBeReadGetsCopies: INBOX takes no flags (an ACL of the server), so
-// what is important is in the folder for copies; status, check and init say what to do.
-func TestAMailboxThatCanOnlyBeReadGetsCopies(t *testing.T) {
-	t.Parallel()
-	testkit.NeedDovecot(t)
-	acl := filepath.Join(t.TempDir(), "acl")
-	allow := func(rights string) { // Dovecot reads it as another user
-		if err := os.WriteFile(acl, []byte("INBOX owner "+rights+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	allow("lrwstipekxa")
-	for _, dir := range []string{filepath.Dir(acl), filepath.Dir(filepath.Dir(acl))} {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: "mail_plugins = acl\nplugin {\n  acl = vfile:" + acl + ":cache_secs=0\n}\n"})
-	dir := t.TempDir()
-	s := siteOn(t, server, dir, "mark = ['$Important']\n"+quick+still)
-	owner := server.Owner(t)
-	s.start()
-	messages, _ := teach(s, owner)
-	s.undo()
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	owner.Close()
-	allow("lrip")
-	server.Restart()
-	owner = server.Owner(t)
-	s.start()
-	st := s.until("a warning", func(a desk.AccountStatus) bool { return a.Connected && len(a.Warnings) > 0 })
-	if said := strings.Join(st.Warnings, "\n"); !strings.Contains(said, "hinged can't mark anything in INBOX") || !strings.Contains(said, `mark_copy = "Important"`) {
-		t.Errorf("status warns: %s", said)
-	}
-	if out, err := s.hinged("check", "--config", s.config); err == nil || !strings.Contains(out, `mark_copy = "Important"`) {
-		t.Errorf("check says (%v)\n%s", err, out)
-	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-
-	s = siteOn(t, server, dir, "mark = []\n"+copyToo+quick+still)
-	if out, err := s.hinged("check", "--config", s.config); err != nil || !strings.Contains(out, "copies: copies go to Important") {
-		t.Errorf("check says (%v)\n%s", err, out)
-	}
-	s.start()
-	owner.Select("INBOX")
-	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
-	owner.Append("INBOX", letter(101, news, s.imap.User, "weekly newsletter"), time.Now())
-	st = s.until("the copy", func(a desk.AccountStatus) bool { return a.Messages == messages+2 && a.MarksIntended == 0 })
-	if strings.Contains(strings.Join(st.Warnings, " "), "nothing can be marked") || st.Marking != "yes: a copy in Important" {
-		t.Errorf("status says %q and warns %q", st.Marking, st.Warnings)
-	}
-	owner.Select("Important")
-	if all := owner.All("Important"); len(all) != 1 || !strings.Contains(string(all[0].Raw), "<l100@") {
-		t.Errorf("in Important are %d messages: %+v", len(all), all)
-	}
-	if u := s.undo(); u.Undone != 1 {
-		t.Errorf("undo says %+v", u)
-	}
-	if all := owner.All("Important"); len(all) != 0 {
-		t.Errorf("%d copies are left", len(all))
-	}
 }

@@ -5,21 +5,14 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -37,8 +30,6 @@ const (
 	loadArrivals    = 4    // messages a second, with and without the load
 	loadConnections = 8    // that classifications come over
 	warmUp          = 2 * time.Second
-	loadToken       = "a token of forty characters, of the test"
-	loadPassword    = "correct horse battery"
 )
 
 // BenchmarkDashboardLoad measures what browsers that watch and programs that classify
@@ -60,9 +51,7 @@ func BenchmarkDashboardLoad(b *testing.B) {
 			}
 			quiet, loaded = append(quiet, first), append(loaded, second)
 		}
-		if err := l.site.stop(syscall.SIGTERM); err != nil {
-			b.Fatal(err)
-		}
+		l.site.end()
 		decided := l.decided()
 		for i := range quiet {
 			quiet[i].wait(b, decided)
@@ -129,40 +118,11 @@ func newLoad(b *testing.B) *load {
 	b.Helper()
 	l := &load{B: b, mail: testkit.StartGmail(b), letter: testkit.NewMail(15)}
 	l.site = siteFor(b, l.mail.Login, b.TempDir(), "debug", quick, "tls = \"none\"\nauth = \"xoauth2\"")
-	l.base = l.site.withDashboard(loadPassword, loadToken)
+	l.base = "http://" + l.site.withDashboard("", "")
 	l.site.start()
 	l.site.until("the mailbox open", func(a desk.AccountStatus) bool { return a.Connected && len(a.Mailboxes) >= 4 })
 	l.teach()
 	return l
-}
-
-// withDashboard adds a dashboard to the configuration, for one user called me, and
-// returns where it will be.
-func (s *site) withDashboard(password, token string, more ...string) (base string) {
-	s.t.Helper()
-	hash, err := dashboard.HashPassword(password)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	held, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	_ = held.Close()
-	file := filepath.Join(s.dir, "token")
-	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	text = fmt.Appendf(text, "\n[dashboard]\nlisten = %q\n%s\n[[dashboard.user]]\nname = \"me\"\naccounts = [\"me\"]\noperator = true\npassword_hash = %q\ntoken_file = %q\n",
-		held.Addr(), strings.Join(more, "\n"), hash, file)
-	if err := os.WriteFile(s.config, text, 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	return "http://" + held.Addr().String()
 }
 
 // teach teaches the account by the API.
@@ -183,19 +143,19 @@ func (l *load) teach() {
 			if err != nil {
 				l.Fatal(err)
 			}
-			l.api("POST", "/api/v1/label", "application/json", body)
+			l.api(ownersToken, "POST", "/api/v1/label", "application/json", body)
 		}
 	}
 }
 
-// api asks the API with the token.
-func (l *load) api(method, path, kind string, body []byte) []byte {
+// api asks the API with a token.
+func (l *load) api(token, method, path, kind string, body []byte) []byte {
 	l.Helper()
 	r, err := http.NewRequest(method, l.base+path, bytes.NewReader(body))
 	if err != nil {
 		l.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+loadToken)
+	r.Header.Set("Authorization", "Bearer "+token)
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
@@ -214,7 +174,7 @@ func (l *load) api(method, path, kind string, body []byte) []byte {
 // begin begins to ask.
 func (l *load) begin() *beside {
 	l.Helper()
-	a := &asker{Base: l.base, Name: "me", Password: loadPassword, Token: loadToken, Browsers: loadBrowsers, Connections: loadConnections, Rate: loadRate}
+	a := &asker{Base: l.base, Name: "me", Password: householdPassword, Token: ownersToken, Browsers: loadBrowsers, Connections: loadConnections, Rate: loadRate}
 	return a.start(l.B)
 }
 
@@ -301,7 +261,7 @@ var scoredLine = regexp.MustCompile(`(?m)^hinged_score_duration_seconds_(sum|cou
 // scored returns how long the daemon says it took over how many messages.
 func (l *load) scored() (seconds float64, n int) {
 	l.Helper()
-	for _, line := range scoredLine.FindAllStringSubmatch(string(l.api("GET", "/metrics", "", nil)), -1) {
+	for _, line := range scoredLine.FindAllStringSubmatch(string(l.api(operatorsToken, "GET", "/metrics", "", nil)), -1) {
 		v, err := strconv.ParseFloat(line[2], 64)
 		if err != nil {
 			l.Fatal(err)

@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -83,10 +82,7 @@ func (p *proxied) send(method, path, origin string, form url.Values) reply {
 // recipe returns the block of a page that begins with a line.
 func recipe(t *testing.T, page, first string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join("..", "..", page))
 	_, block, found := strings.Cut(string(text), "```text\n"+first)
 	block, _, ended := strings.Cut(block, "```\n")
 	if !found || !ended {
@@ -99,23 +95,10 @@ func recipe(t *testing.T, page, first string) string {
 // each with what docs/dashboard.md says, and watch mail arrive.
 func TestTheDashboardBehindTheProxiesOfItsPage(t *testing.T) {
 	t.Parallel()
-	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(t, 1)[0])
-	hash, err := dashboard.HashPassword(householdPassword)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := newSite(t, quick)
-	config, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = fmt.Appendf(config, "\n[dashboard]\nlisten = %q\npublic_url = %q\n[[dashboard.user]]\nname = \"ann\"\npassword_hash = %q\naccounts = [\"me\"]\n", addr, proxiedSite, hash)
-	if err := os.WriteFile(s.config, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	addr := s.withDashboard(fmt.Sprintf("public_url = %q", proxiedSite), "")
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	here := func(text string) string { return strings.ReplaceAll(text, "127.0.0.1:7425", addr) }
 	for name, start := range map[string]func(*testing.T) string{
@@ -150,7 +133,7 @@ func (p *proxied) visit(s *site, owner *testkit.Owner) {
 		t.Fatalf("no form:\n%s", page)
 	}
 	enter := func(password, origin string) reply {
-		return p.send(http.MethodPost, "/login", origin, url.Values{"csrf": {proof[1]}, "name": {"ann"}, "password": {password}})
+		return p.send(http.MethodPost, "/login", origin, url.Values{"csrf": {proof[1]}, "name": {"me"}, "password": {password}})
 	}
 	if got := enter(householdPassword, "https://example.com"); got.code != http.StatusForbidden {
 		t.Errorf("the form of another site: %d", got.code)
@@ -237,9 +220,7 @@ func startNginx(tb testing.TB, server string) string {
 	dir, port := tb.TempDir(), testkit.FreePorts(tb, 1)[0]
 	cert, key := testkit.NewAuthority(tb, "test").Issue("hinged.example.org", time.Now().Add(time.Hour))
 	for name, content := range map[string][]byte{"hinged.example.org.pem": cert, "hinged.example.org.key": key} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Write(tb, filepath.Join(dir, name), content)
 	}
 	here := strings.NewReplacer("/etc/ssl/", dir+"/", "listen 443 ", fmt.Sprintf("listen 127.0.0.1:%d ", port))
 	whole := fmt.Sprintf("daemon off;\nmaster_process off;\npid %[1]s/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n", dir)
@@ -257,9 +238,7 @@ func startWebProxy(tb testing.TB, dir, name, config, addr string, command func(r
 	root, err := testkit.Proxies()
 	testkit.Need(tb, err)
 	file := filepath.Join(dir, name+".conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Write(tb, file, config)
 	testkit.Serve(tb, name, addr, command(root, file))
 	return addr
 }

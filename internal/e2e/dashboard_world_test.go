@@ -87,7 +87,6 @@ protocol imap {
 // newHousehold lives through four weeks, and is then at work, until the test ends.
 func newHousehold(t testing.TB) *household {
 	t.Helper()
-	testkit.NeedDovecot(t)
 	h := &household{t: t, dir: t.TempDir(), at: time.Date(2026, 2, 2, 6, 0, 0, 0, time.UTC)}
 	var users []string
 	for _, account := range []string{nora, novice, fresh, paused} {

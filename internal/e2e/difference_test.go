@@ -25,7 +25,7 @@ func (s *site) lessons() (out []string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		out = append(out, fmt.Sprintf("%x %v %v", l.Message, l.Label, l.Source))
+		out = append(out, fmt.Sprintf("%x %v %v %v", l.Message, l.Label, l.Source, l.Step))
 	}
 	return out
 }
@@ -35,7 +35,6 @@ func (s *site) lessons() (out []string) {
 func differences(t testing.TB, a, b *site) string {
 	t.Helper()
 	var states [2]*store.State
-	var lessons [2][]store.Lesson
 	for i, s := range []*site{a, b} {
 		db, err := boltfile.OpenReadOnly(filepath.Join(s.dir, "state", "hinged.db"), boltfile.Options{})
 		if err != nil {
@@ -45,20 +44,8 @@ func differences(t testing.TB, a, b *site) string {
 		if states[i], err = db.Load("me"); err != nil {
 			return err.Error()
 		}
-		for l, err := range db.Lessons("me", 0) {
-			if err != nil {
-				return err.Error()
-			}
-			lessons[i] = append(lessons[i], l)
-		}
 	}
-	var out []string
-	for i := range min(len(lessons[0]), len(lessons[1])) {
-		if a, b := lessons[0][i], lessons[1][i]; a.Message != b.Message || a.Label != b.Label || a.Source != b.Source || a.Step != b.Step {
-			out = append(out, fmt.Sprintf("first different lesson %d: %+v\n  or %+v", i, a, b))
-			break
-		}
-	}
+	out := []string{"lessons: " + firstDifference(a.lessons(), b.lessons())}
 	x, y := states[0], states[1]
 	if !reflect.DeepEqual(x.Account, y.Account) {
 		out = append(out, fmt.Sprintf("account %+v\n        %+v", x.Account, y.Account))

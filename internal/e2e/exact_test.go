@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -167,9 +166,7 @@ func TestR4UndoRestoresTheFlagsExactly(t *testing.T) {
 		s.undo()
 
 		uids := deliver()
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			o.Fatal(err)
-		}
+		s.end()
 		// Of what follows the daemon knows nothing. A mark that is taken off and set
 		// again between two looks is taken for one never touched.
 		for i, d := range deeds() {

@@ -37,7 +37,6 @@ type newcomer struct {
 // subscriber with most answers is the owner.
 func TestTheFirstTenMinutes(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	n := newNewcomer(t)
 	n.run("hinged init --server "+n.imap.Addr,
 		enter("E-mail address: ", n.life.owner), enter("(not shown): ", n.imap.Password),
@@ -49,7 +48,9 @@ func TestTheFirstTenMinutes(t *testing.T) {
 	if said := n.run("hinged bootstrap", enter("Answer them now? [y/N] ", "y"), enter(matters, "n"), enter(matters, ""), enter(matters, "n")); strings.Count(said, ": learnt as ordinary") != 2 {
 		t.Errorf("bootstrap asked, and said\n%s", said)
 	}
-	n.run("hinged run", act{regexp.MustCompile(`watching`), n.live, "\x03"})
+	if shown := n.run("hinged run", act{regexp.MustCompile(`watching`), n.live, "\x03"}); !regexp.MustCompile(`\d\d:\d\d  marked +[^\r\n]+: [^\r\n]+ \(`).MatchString(shown) {
+		t.Errorf("run said of no message that it was marked, and why:\n%s", shown)
+	}
 	n.run("hinged status")
 	marked := regexp.MustCompile(`\b[0-9a-f]{12}\b`).FindString(n.run("hinged ledger | head -20"))
 	if marked == "" {
@@ -79,10 +80,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	n.imap = testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{n.life.owner}})
 	n.dropPast(n.imap)
 	n.owner = n.imap.Owner(t)
-	var err error
-	if n.program, err = binary(); err != nil {
-		t.Fatal(err)
-	}
+	n.program = program(t)
 	n.env = []string{
 		"HOME=" + n.dir, "XDG_RUNTIME_DIR=" + n.dir, "USER=me", "LANG=C.UTF-8", "TERM=xterm-256color",
 		"HINGED_CONFIG=" + filepath.Join(n.dir, ".config/hinged/hinged.toml"),

@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,11 +25,10 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-// built is where binary put the program, for TestMain to remove.
+// built is where compiled put the program, for TestMain to remove.
 var built string
 
-// binary builds hinged once for all tests.
-var binary = sync.OnceValues(func() (string, error) {
+var compiled = sync.OnceValues(func() (string, error) {
 	var err error
 	if built, err = os.MkdirTemp("", "hinged-e2e-"); err != nil {
 		return "", err
@@ -37,6 +36,16 @@ var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(built, "hinged")
 	return path, build(path, "")
 })
+
+// program is the path of hinged, which is built once for all tests.
+func program(tb testing.TB) string {
+	tb.Helper()
+	path, err := compiled()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
 
 // build builds hinged as the linker's flags say.
 func build(path, flags string) error {
@@ -73,7 +82,7 @@ type site struct {
 	config string
 	socket string
 	clock  *clock // that the daemon goes by; nil: the machine's
-	binary string // that start runs; "": what binary built
+	binary string // that start runs; "": program
 	// hurried: the daemon waits for little where hinged waits for minutes. Its store must
 	// be there.
 	hurried bool
@@ -88,14 +97,13 @@ type site struct {
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	done chan error
-	log  *bytes.Buffer
+	log  *testkit.Transcript
 }
 
 // newSite starts a Dovecot and writes a configuration for it; extra is TOML for
 // the account.
 func newSite(t testing.TB, extra string) *site {
 	t.Helper()
-	testkit.NeedDovecot(t)
 	return siteOn(t, testkit.StartDovecot(t, testkit.DovecotOptions{}), t.TempDir(), extra)
 }
 
@@ -123,11 +131,9 @@ func siteLogging(t testing.TB, imap *testkit.Dovecot, addr, dir, level, extra st
 // account, and connection for how its server is reached.
 func siteFor(t testing.TB, login testkit.Login, dir, level, extra, connection string) *site {
 	t.Helper()
-	s := &site{t: t, user: login.User, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer), doubted: map[uint32]bool{}}
+	s := &site{t: t, user: login.User, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(testkit.Transcript), doubted: map[uint32]bool{}}
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, filepath.Join(dir, name), text)
 	}
 	write("password", login.Password+"\n")
 	if !strings.Contains(extra, "mark_within") {
@@ -157,13 +163,7 @@ password_file = %q
 // start runs the daemon and waits until its socket answers.
 func (s *site) start() {
 	s.t.Helper()
-	path := s.binary
-	if path == "" {
-		var err error
-		if path, err = binary(); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+	path := cmp.Or(s.binary, program(s.t))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cmd = exec.Command(path, "run", "--config", s.config)
@@ -183,7 +183,7 @@ func (s *site) start() {
 }
 
 // awaitSocket waits until a daemon answers. Its end would come over done, which keeps it.
-func awaitSocket(t testing.TB, socket string, done chan error, log *bytes.Buffer) {
+func awaitSocket(t testing.TB, socket string, done chan error, log *testkit.Transcript) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
 		if c, err := control.Dial(context.Background(), socket); err == nil {
@@ -227,12 +227,17 @@ func (s *site) stop(sig syscall.Signal) error {
 	}
 }
 
-// hinged runs a verb and returns what it printed.
-func (s *site) hinged(args ...string) (string, error) {
-	path, err := binary()
-	if err != nil {
+// end has the daemon end in order.
+func (s *site) end() {
+	s.t.Helper()
+	if err := s.stop(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// hinged runs a verb and returns what it printed.
+func (s *site) hinged(args ...string) (string, error) {
+	path := program(s.t)
 	out, err := exec.Command(path, args...).CombinedOutput()
 	return string(out), err
 }
@@ -271,8 +276,6 @@ func (s *site) until(what string, ok func(desk.AccountStatus) bool) desk.Account
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.t.Fatalf("never saw %s; the last status is %+v\n%s", what, last, tail(s.log.String()))
 	return last
 }

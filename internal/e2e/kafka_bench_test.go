@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,9 +49,7 @@ func benchMail(b *testing.B, dir string) (owner string, all []testkit.Message) {
 		quoted := strings.ReplaceAll("\n"+strings.ReplaceAll(string(m.Raw), "\r\n", "\n"), "\nFrom ", "\n>From ")
 		fmt.Fprintf(&text, "From x@example.org %s%s\n", m.Date.UTC().Format(time.ANSIC), quoted)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "mail.mbox"), []byte(text.String()), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Write(b, filepath.Join(dir, "mail.mbox"), text.String())
 	return owner, all
 }
 
@@ -63,10 +60,7 @@ func BenchmarkStreamProcessor(b *testing.B) {
 	broker := testkit.StartKafka(b, testkit.KafkaOptions{})
 	dir := b.TempDir()
 	owner, all := benchMail(b, dir)
-	path, err := binary()
-	if err != nil {
-		b.Fatal(err)
-	}
+	path := program(b)
 	in := newTopic(b, broker, "in", 1)
 	// By default a broker takes 1 MB; there is mail that is larger.
 	in.configure("in", "max.message.bytes", strconv.Itoa(64<<20))
@@ -89,9 +83,7 @@ func BenchmarkStreamProcessor(b *testing.B) {
 		walls = append(walls, time.Since(began).Seconds())
 		run := s.cmd
 		resident = max(resident, peakResident(b, run.Process.Pid))
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			b.Fatal(err)
-		}
+		s.end()
 		play := exec.Command(path, "eval", "--json", "--owner", owner, filepath.Join(dir, "mail.mbox"))
 		if out, err := play.CombinedOutput(); err != nil {
 			b.Fatalf("eval: %v\n%s", err, out)

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -17,16 +16,10 @@ import (
 // alone, although both belong to one owner, and both are there after kill -9.
 func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 	t.Parallel() // they mostly wait
-	testkit.NeedKafka(t)
 	s := newSite(t, quick)
 	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.config, []byte(string(text)+in.section("both", "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, s.config)
+	testkit.Write(t, s.config, string(text)+in.section("both", ""))
 	mail := testkit.NewMail(11)
 	mail.Owner = s.imap.User
 	produce := func(n int) {
@@ -43,7 +36,6 @@ func TestAMailboxAndATopicInOneProcess(t *testing.T) {
 	produce(20)
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	messages, lessons := teach(s, owner)
 	in.done(patience, s)
 	s.kill()

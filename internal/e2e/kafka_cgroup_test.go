@@ -34,10 +34,7 @@ func TestACatchUpStaysWithinTheMemoryOfItsContainer(t *testing.T) {
 		records, _ := mail.next(min(left, 2000))
 		in.produce(records)
 	}
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := program(t)
 	s := in.process("catchup", "")
 	s.binary = filepath.Join(s.dir, "contained")
 	script := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs || exit 1\nexec %s \"$@\"\n", group, path)

@@ -3,12 +3,10 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -169,11 +167,9 @@ partitions = %d
 func (in *topic) process(group, extra string) *site {
 	in.t.Helper()
 	dir := in.t.TempDir()
-	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(bytes.Buffer)}
+	s := &site{t: in.t, dir: dir, config: filepath.Join(dir, "hinged.toml"), socket: filepath.Join(dir, "socket"), log: new(testkit.Transcript)}
 	text := fmt.Sprintf("state_dir = %q\nsocket = %q\nlog_level = \"info\"\nlog_format = \"text\"\n%s", filepath.Join(dir, "state"), s.socket, in.section(group, extra))
-	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
-		in.t.Fatal(err)
-	}
+	testkit.Write(in.t, s.config, text)
 	in.t.Cleanup(s.kill)
 	return s
 }
@@ -225,9 +221,7 @@ func (in *topic) doneLooking(pause, within time.Duration, processes ...*site) {
 	}
 	for i, s := range processes {
 		st, _ := s.stream()
-		s.mu.Lock()
 		in.t.Logf("process %d: %+v\n%s", i, st, tail(s.log.String()))
-		s.mu.Unlock()
 	}
 	in.t.Fatalf("after %v the positions are %v, the ends %v", within, at, ends)
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -78,7 +77,6 @@ func (o *owners) next(n int) (records []kafka.Record, messages int) {
 // processes, for longer than a group waits.
 func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	t.Parallel() // they mostly wait
-	testkit.NeedKafka(t)
 	const partitions = 8
 	total, accounts := testkit.FromEnv("HINGED_STREAM_MESSAGES", 2400), testkit.FromEnv("HINGED_STREAM_ACCOUNTS", 60)
 	brokers := testkit.FromEnv("HINGED_STREAM_BROKERS", 1)
@@ -111,9 +109,7 @@ func TestR9ThreeProcessesThatDieGiveWhatOneUndisturbedGives(t *testing.T) {
 	c.calm()
 	got := in.accountDigests(three...)
 	for _, s := range three {
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		s.end()
 	}
 	taken := 0
 	for _, s := range three {
@@ -132,9 +128,7 @@ func (in *topic) likeOneAlone(group string, got map[string]desk.Digest) {
 	alone := in.process("alone", "")
 	alone.start()
 	same(t, got, in.accountDigests(alone))
-	if err := alone.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	alone.end()
 	for _, kind := range []string{"decisions", "dead-letters"} {
 		first, repeated := in.of(group).outputs(group + "." + kind)
 		once, again := in.of("alone").outputs("alone." + kind)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -90,9 +89,7 @@ func streamMemory(b *testing.B, total int, trouble bool) {
 	in.done(10*time.Minute, s)
 	close(stop)
 	watching.Wait()
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		b.Fatal(err)
-	}
+	s.end()
 	report := func(samples []uint64, unit string) {
 		q := len(samples) / 4
 		b.ReportMetric(float64(slices.Max(samples[q:2*q]))/(1<<20), "MiB-"+unit+"-second")

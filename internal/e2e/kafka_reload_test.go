@@ -4,9 +4,7 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"regexp"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,16 +17,12 @@ import (
 // letters are those of a process that nobody touched.
 func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 	t.Parallel()
-	testkit.NeedKafka(t)
 	broker := testkit.StartKafka(t, testkit.KafkaOptions{})
 	in := newTopic(t, broker, "in", 3)
 	mail := newOwners(9, 20)
 	shaken := in.process("shaken", `snapshot_every = 100`)
 	shaken.start()
-	good, err := os.ReadFile(shaken.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := testkit.Read(t, shaken.config)
 	put := func(pattern, text string) {
 		t.Helper()
 		with := regexp.MustCompile(pattern).ReplaceAllString(string(good), text)
@@ -42,11 +36,7 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 	}
 	logged := func(n int, words ...string) {
 		t.Helper()
-		for end := time.Now().Add(patience); shaken.logged(words...) < n; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%q was not logged %d times\n%s", words, n, tail(shaken.log.String()))
-			}
-		}
+		testkit.Until(t, func() bool { return shaken.logged(words...) >= n }, words, " was not logged so often:\n", shaken.log)
 	}
 	for n := range 12 {
 		text := fmt.Sprintf("snapshot_every = %d", 200+n)
@@ -71,9 +61,7 @@ func TestAReloadOfTheStreamChangesNoDecision(t *testing.T) {
 	put(`group = "shaken"`, `group = "other"`)
 	logged(1, "takes effect only after a restart", "kafka.group")
 	got := in.accountDigests(shaken)
-	if err := shaken.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	shaken.end()
 
 	in.pin("shaken", got)
 	in.likeOneAlone("shaken", got)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -66,9 +65,7 @@ func BenchmarkStreamTakeOver(b *testing.B) {
 		return made == len(first)
 	})
 	b.Logf("%d partitions snapshot in %.1f s", len(first), time.Since(began).Seconds())
-	if err := before.stop(syscall.SIGTERM); err != nil {
-		b.Fatal(err)
-	}
+	before.end()
 	if err := os.RemoveAll(filepath.Join(before.dir, "state")); err != nil {
 		b.Fatal(err)
 	}
@@ -107,9 +104,7 @@ func BenchmarkStreamTakeOver(b *testing.B) {
 		wait(b, 10*time.Minute, "a decision of each account", func() bool { return decided(from) > int64(accounts) })
 		alls = append(alls, time.Since(began).Seconds())
 		resident = max(resident, peakResident(b, s.cmd.Process.Pid))
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			b.Fatal(err)
-		}
+		s.end()
 		if err := os.RemoveAll(filepath.Join(s.dir, "state")); err != nil {
 			b.Fatal(err)
 		}

@@ -18,7 +18,6 @@ import (
 // Accounts, decisions and dead letters are those of one process that nobody touched.
 func TestARollingUpgradeChangesNoDecision(t *testing.T) {
 	t.Parallel() // they mostly wait
-	testkit.NeedKafka(t)
 	newer := filepath.Join(t.TempDir(), "hinged")
 	if err := build(newer, "-X main.version=v99.0.0"); err != nil {
 		t.Fatal(err)
@@ -55,9 +54,7 @@ func TestARollingUpgradeChangesNoDecision(t *testing.T) {
 	}
 	got := in.accountDigests(three...)
 	for _, s := range three {
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		s.end()
 	}
 
 	in.pin("three", got)

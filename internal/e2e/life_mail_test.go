@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -151,9 +150,7 @@ func (l life) mbox(tb testing.TB) string {
 		b.WriteByte('\n')
 	}
 	path := filepath.Join(tb.TempDir(), "life.mbox")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Write(tb, path, b.Bytes())
 	return path
 }
 

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,7 +52,6 @@ func (o outcome) String() string {
 // through as well (make life).
 func TestLife(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	lives := []life{generatedLife(t, 31, 800).at(600, 500, 120)}
 	for _, archive := range []struct {
 		name, owner, file string
@@ -119,7 +117,7 @@ func (l life) begin(t *testing.T) *site {
 	t.Helper()
 	imap := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{l.owner}})
 	l.dropPast(imap)
-	s := siteConfigured(t, imap, fmt.Sprintf("shadow = %q", l.shadow))
+	s := siteLogging(t, imap, imap.Addr, t.TempDir(), "info", fmt.Sprintf("shadow = %q", l.shadow))
 	r := s.bootstrap()
 	if !r.Complete || r.Messages != l.past {
 		t.Fatalf("bootstrap read %d messages of %d", r.Messages, l.past)
@@ -137,13 +135,6 @@ func (l life) begin(t *testing.T) *site {
 	if !reflect.DeepEqual(r.Judgement, a.Judgement) || r.Marking != a.Marking {
 		t.Errorf("bootstrap judged %+v, marking %q; status says %+v, %q", r.Judgement, r.Marking, a.Judgement, a.Marking)
 	}
-	return s
-}
-
-// siteConfigured is a site whose account has the defaults.
-func siteConfigured(t *testing.T, imap *testkit.Dovecot, extra string) *site {
-	t.Helper()
-	s := siteLogging(t, imap, imap.Addr, t.TempDir(), "info", extra)
 	return s
 }
 
@@ -168,15 +159,12 @@ func (l life) inBulk(t *testing.T) (o outcome) {
 		return int(a.Messages) == l.past+len(numbers) && a.MarksIntended == 0
 	})
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	stored := owner.All("INBOX")
 	stored = stored[len(stored)-len(numbers):]
 	for n, i := range numbers {
 		o.marks.Count(slices.Contains(stored[n].Flags, "$important"), l.mail[i].important, 1)
 	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	s.conclude(&o, l, l.past)
 	return o
 }
@@ -252,7 +240,6 @@ func (l life) overDays(t *testing.T) (o outcome) {
 	l.shift(l.past-1, time.Now().Add(-time.Minute))
 	s := l.begin(t)
 	p := &living{life: l, t: t, imap: s.imap, n: l.past, owner: s.imap.Owner(t)}
-	defer p.owner.Close()
 	for _, m := range l.mail[:l.past] {
 		if !m.own {
 			p.uid++

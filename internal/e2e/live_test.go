@@ -62,103 +62,6 @@ const quick = "shadow = \"off\"\nsettle = \"50ms\"\nsilence = \"0d\"\n[account.t
 // still has nothing but lessons move the weights: no replay before each arrival.
 const still = "[account.learner]\nsteps = 0\n"
 
-// TestOwnersWordOnDovecot: whatever the owner does to say yes or no becomes the
-// right lesson, and a mark that was taken back stays away.
-func TestOwnersWordOnDovecot(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, quick)
-	s.start()
-	owner := s.imap.Owner(t)
-	defer owner.Close()
-	messages, _ := teach(s, owner)
-
-	important := func(a desk.AccountStatus) uint64 { return a.Important }
-	ordinary := func(a desk.AccountStatus) uint64 { return a.Ordinary }
-	was := s.until("a status", func(desk.AccountStatus) bool { return true })
-	// one waits until exactly one more lesson of a class was learnt.
-	one := func(what string, of func(desk.AccountStatus) uint64) {
-		t.Helper()
-		total := was.Important + was.Ordinary
-		now := s.until("a lesson: "+what, func(a desk.AccountStatus) bool {
-			return a.Important+a.Ordinary > total && a.Pending == 0
-		})
-		if of(now) != of(was)+1 || now.Important+now.Ordinary != total+1 {
-			t.Fatalf("%s: learnt %d important and %d ordinary, before %d and %d", what, now.Important, now.Ordinary, was.Important, was.Ordinary)
-		}
-		was = now
-	}
-	deliver := func(n int, from, words string, headers ...string) uint32 {
-		t.Helper()
-		uid := owner.Append("INBOX", letter(n, from, s.imap.User, words, headers...), time.Now().Add(-time.Minute))
-		messages++
-		s.until("the message", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
-		return uid
-	}
-	flags := func(uid uint32) []string {
-		t.Helper()
-		f, there := owner.Flags("INBOX", uid)
-		if !there {
-			t.Fatalf("message %d is gone", uid)
-		}
-		return f
-	}
-
-	uid := deliver(100, boss, "urgent matter")
-	if f := flags(uid); !slices.Equal(f, []string{"$hinged", "$important"}) {
-		t.Fatalf("the boss's message has the flags %q, want the mark, its companion and nothing else", f)
-	}
-	owner.Clear("INBOX", uid, "$Important")
-	one("the mark taken back", ordinary)
-	moved := owner.Move("INBOX", uid, "Archive")
-	s.until("the move", func(a desk.AccountStatus) bool {
-		return slices.ContainsFunc(a.Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 1 })
-	})
-	back := owner.Move("Archive", moved, "INBOX")
-	s.until("its return", func(a desk.AccountStatus) bool {
-		return slices.ContainsFunc(a.Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "Archive" && m.Messages == 0 })
-	})
-	if f := flags(back); slices.Contains(f, "$important") {
-		t.Fatalf("a mark that the owner removed came back: %q", f)
-	}
-
-	uid = deliver(101, news, "weekly newsletter")
-	if f := flags(uid); len(f) != 0 {
-		t.Fatalf("the newsletter has the flags %q", f)
-	}
-	read := uid
-	owner.Set("INBOX", uid, "$Important")
-	one("the owner's own mark", important)
-	uid = deliver(102, news, "weekly newsletter")
-	owner.Set("INBOX", uid, `\Answered`)
-	one("an answer, by its flag", important)
-	deliver(103, news, "weekly newsletter")
-	owner.Append("Sent", letter(104, s.imap.User, news, "re: weekly newsletter", "In-Reply-To: <l103@example.com>"), time.Now())
-	messages++
-	one("an answer, by the copy in Sent", important)
-	uid = deliver(105, boss, "urgent matter")
-	owner.Move("INBOX", uid, "Junk")
-	one("a move to Junk", ordinary)
-
-	// What happens while the daemon is away is found when it comes back.
-	uid = deliver(106, news, "weekly newsletter")
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	owner.Set("INBOX", uid, `\Flagged`)
-	s.start()
-	one("a star set while the daemon was away", important)
-
-	for _, m := range owner.All("INBOX") {
-		if slices.Contains(m.Flags, `\seen`) && m.UID != read {
-			t.Errorf("message %d became read", m.UID)
-		}
-	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	s.wantReplay("at the end")
-}
-
 func flagsOf(owner *testkit.Owner) map[uint32]string {
 	out := map[uint32]string{}
 	for _, m := range owner.All("INBOX") {
@@ -167,59 +70,16 @@ func flagsOf(owner *testkit.Owner) map[uint32]string {
 	return out
 }
 
-// TestTwoAccountsOneDaemon: each has its own state.
-func TestTwoAccountsOneDaemon(t *testing.T) {
-	t.Parallel()
-	testkit.NeedDovecot(t)
-	imap := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{"ann@example.org", "bob@example.org"}})
-	dir := t.TempDir()
-	s := siteOn(t, imap, dir, quick)
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, account, _ := strings.Cut(string(text), "[[account]]")
-	account = strings.ReplaceAll(strings.ReplaceAll(account, `"me"`, `"bob"`), "ann@example.org", "bob@example.org")
-	if err := os.WriteFile(s.config, append(text, "\n[[account]]"+account...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.start()
-	ann, bob := imap.OwnerOf(t, "ann@example.org"), imap.OwnerOf(t, "bob@example.org")
-	defer ann.Close()
-	defer bob.Close()
-	for i := range 3 {
-		ann.Append("INBOX", letter(i, boss, "ann@example.org", "urgent matter"), time.Now())
-	}
-	starred := bob.Append("INBOX", letter(9, boss, "bob@example.org", "urgent matter"), time.Now())
-	var out string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if out, err = s.hinged("status", "--config", s.config, "--json"); err != nil {
-			t.Fatalf("status: %v\n%s", err, out)
-		}
-		compact := strings.Join(strings.Fields(out), " ")
-		if strings.Contains(compact, `"messages": 1, "decided": 1`) {
-			bob.Set("INBOX", starred, `\Flagged`) // not before it was seen for the first time
-		}
-		if strings.Contains(compact, `"messages": 3, "decided": 3`) && strings.Contains(compact, `"messages": 1, "decided": 1`) &&
-			strings.Contains(compact, `"learnt_important": 1`) && strings.Contains(compact, `"learnt_important": 0`) {
-			return
-		}
-	}
-	t.Fatalf("the accounts never had 3 messages and 1, and one lesson:\n%s", out)
-}
-
 // TestDiskFull: nothing is marked or lost while the disk is full, status says so,
 // and the daemon goes on by itself when there is room again.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	dir := t.TempDir()
 	small := filepath.Join(dir, "state")
 	mountSmall(t, small)
 	s := siteOn(t, testkit.StartDovecot(t, testkit.DovecotOptions{}), dir, quick)
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	messages, _ := teach(s, owner)
 
 	filler := filepath.Join(small, "filler")
@@ -256,9 +116,7 @@ func TestDiskFull(t *testing.T) {
 			t.Fatalf("message %d has the flags %q, want the mark", uid, marked[uid])
 		}
 	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	s.wantReplay("after the full disk")
 }
 
@@ -291,7 +149,6 @@ func TestTwoSignalsInARow(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, quick)
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	mail := testkit.NewMail(4)
 	for range 300 {
 		owner.Append("INBOX", mail.Next().Raw, time.Now())
@@ -316,7 +173,6 @@ func TestTheQuickStarIsHeard(t *testing.T) {
 	s := newSite(t, "mark = ['\\Flagged']\n"+strings.Replace(quick, "value = 0.0", "value = 99.0", 1)) // nothing is marked by us
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	var uids []uint32
 	for i := range 31 {
 		uids = append(uids, owner.Append("INBOX", letter(i, fmt.Sprintf("a%d@example.net", i), s.user, fmt.Sprint("matter", i)), time.Now()))
@@ -324,9 +180,7 @@ func TestTheQuickStarIsHeard(t *testing.T) {
 	s.until("the mail", func(a desk.AccountStatus) bool { return a.Messages == 31 })
 	owner.Set("INBOX", uids[30], `\Flagged`)
 	s.until("the lesson of a quick star", func(a desk.AccountStatus) bool { return a.Important == 1 })
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	for _, uid := range uids[:30] {
 		owner.Set("INBOX", uid, `\Flagged`)
 	}

@@ -24,7 +24,6 @@ type mailbox struct {
 // of the last months, answers in Sent, stars, and junk moved to Junk.
 func newMailbox(t *testing.T, o testkit.DovecotOptions) *mailbox {
 	t.Helper()
-	testkit.NeedDovecot(t)
 	o.TLS = true
 	m := &mailbox{t: t, imap: testkit.StartDovecot(t, o)}
 	m.certificate = m.imap.Certificate

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -74,9 +72,7 @@ func (w *walker) prepare(protection, config string) {
 		connection += "tls = \"none\"\n"
 	} else {
 		authority := filepath.Join(dir, "authority.pem")
-		if err := os.WriteFile(authority, w.server.Certificate, 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		testkit.Write(w.t, authority, w.server.Certificate)
 		w.tls = []string{"--ca-file", authority}
 		connection += fmt.Sprintf("tls = %q\nca_file = %q\n", protection, authority)
 	}
@@ -376,9 +372,7 @@ func (w *walker) deletedForGood() {
 
 func (w *walker) whileAway() {
 	uid, _ := w.stranger("INBOX")
-	if err := w.site.stop(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
+	w.site.end()
 	w.owner.Set("INBOX", uid, `\Answered`)
 	w.site.start()
 	w.lesson("an answer while the daemon was away", true)
@@ -421,8 +415,6 @@ func (w *walker) kill() {
 			w.t.Errorf("message %d has the flags %q", seen, flags)
 		}
 	}
-	if err := w.site.stop(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
+	w.site.end()
 	w.site.wantReplay("at the end")
 }

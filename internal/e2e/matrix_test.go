@@ -5,7 +5,6 @@ package e2e
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,10 +175,7 @@ func checkTable(t *testing.T, page, table string) {
 	t.Helper()
 	const begin, end = "<!-- Written by go test ./internal/e2e -run TestMatrix -update -->\n", "<!-- end -->"
 	table = "\n" + table + "\n"
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Read(t, page)
 	before, rest, found := strings.Cut(string(data), begin)
 	was, after, ended := strings.Cut(rest, end)
 	switch {
@@ -187,9 +183,7 @@ func checkTable(t *testing.T, page, table string) {
 		t.Fatalf("%s has no place for the table", page)
 	case was == table:
 	case *update:
-		if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, page, before+begin+table+end+after)
 	default:
 		t.Errorf("%s has another table; go test ./internal/e2e -run TestMatrix -update writes it anew", page)
 	}

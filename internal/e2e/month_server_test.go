@@ -54,10 +54,7 @@ func (m *month) renumber(mailbox string) {
 		dir = filepath.Join(dir, "."+mailbox)
 	}
 	list := filepath.Join(dir, "dovecot-uidlist")
-	text, err := os.ReadFile(list)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	text := testkit.Read(m.t, list)
 	found := validityField.FindSubmatch(text)
 	if found == nil {
 		m.t.Fatalf("%s begins with %.80q", list, text)
@@ -67,9 +64,7 @@ func (m *month) renumber(mailbox string) {
 		m.t.Fatal(err)
 	}
 	text = append(fmt.Appendf(nil, "3 V%d", old+1000), text[len(found[0]):]...)
-	if err := os.WriteFile(list, text, 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.Write(m.t, list, text)
 	root := server.Mail(m.mail.Owner)
 	for _, stale := range []string{
 		filepath.Join(dir, "dovecot.index"), filepath.Join(dir, "dovecot.index.log"), filepath.Join(dir, "dovecot.index.cache"),

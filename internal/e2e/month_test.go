@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,7 +39,6 @@ const (
 // flags on every message, and no mark where the owner took one off.
 func TestAMonthOfAnOwner(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	begin := time.Now().Add(-time.Minute) // bootstrap goes by the machine's clock
 	calm, shaken := newMonth(t, 61, begin), newMonth(t, 61, begin)
 	rng := rand.New(rand.NewPCG(61, 2))
@@ -60,18 +58,7 @@ func TestAMonthOfAnOwner(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, m := range []*month{calm, shaken} {
-		if err := m.site.stop(syscall.SIGTERM); err != nil {
-			t.Errorf("SIGTERM: %v\n%s", err, tail(m.site.log.String()))
-		}
-		m.site.wantReplay("at the end")
-	}
-	if c, s := calm.site.digests(), shaken.site.digests(); c != s {
-		t.Errorf("undisturbed\n%s\nkilled %d times\n%s\n%s", c, monthKills, s, differences(t, calm.site, shaken.site))
-	}
-	if !slices.Equal(calmFlags, shakenFlags) {
-		t.Errorf("flags on the server differ:\n%s", firstDifference(calmFlags, shakenFlags))
-	}
+	sameEnd(t, calm.site, shaken.site, calmFlags, shakenFlags)
 	t.Logf("%d messages; the owner: %+v; %+v", len(calmFlags), calm.did, shaken.last)
 	if a := shaken.last; a.MarksConfirmed == 0 || a.MarksRefused == 0 {
 		t.Errorf("%d marks were set and %d refused: the test says nothing about marks", a.MarksConfirmed, a.MarksRefused)
@@ -111,16 +98,12 @@ func newMonth(t *testing.T, seed uint64, begin time.Time) *month {
 		t: t, mail: testkit.NewMail(seed), rng: rand.New(rand.NewPCG(seed, 1)), killed: map[int]bool{},
 		known: map[uint32]monthMail{}, refused: map[string]bool{},
 	}
-	// Without IDLE, of whose news Dovecot thinks for up to a second.
-	server := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{m.mail.Owner}, Config: `
-protocol imap {
-  imap_capability = IMAP4rev1 SASL-IR ID ENABLE LITERAL+ NAMESPACE UNSELECT CHILDREN UIDPLUS MOVE CONDSTORE ESEARCH LIST-EXTENDED LIST-STATUS SPECIAL-USE
-}`})
+	server := testkit.StartDovecot(t, testkit.DovecotOptions{Users: []string{m.mail.Owner}, Config: noIdle})
 	past := generatedLife(t, seed+1, monthPast)
 	past.past = len(past.mail)
 	past.shift(past.past-1, begin)
 	past.dropPast(server)
-	m.site = siteConfigured(t, server, "settle = \"400ms\"\nshadow = \"off\"")
+	m.site = siteLogging(t, server, server.Addr, t.TempDir(), "info", "settle = \"400ms\"\nshadow = \"off\"")
 	if r := m.site.bootstrap(); !r.Complete {
 		t.Fatalf("bootstrap: %+v", r)
 	}

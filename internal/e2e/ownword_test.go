@@ -19,12 +19,10 @@ import (
 // set so.
 func TestTheOwnersWordSetsAndTakesOffTheMark(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	server := testkit.StartDovecot(t, testkit.DovecotOptions{})
 	wire := testkit.StartProxy(t, server.Addr)
 	s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = ['$Important', '$label1']\n"+quick+still)
 	owner := server.Owner(t)
-	defer owner.Close()
 	s.start()
 	messages, _ := teach(s, owner)
 	marked := owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute))

@@ -197,6 +197,30 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
+// busySite is what a server has that serves people for years: quota, access control lists,
+// and plugins that protocols name for themselves.
+const busySite = `
+mail_plugins = $mail_plugins quota acl
+protocol imap {
+  mail_plugins = $mail_plugins imap_quota imap_acl
+}
+plugin {
+  quota = maildir:User quota
+  quota_rule = *:storage=1G
+  acl = vfile
+}
+`
+
+// dovecotOf returns what a page adds to the configuration of Dovecot.
+func dovecotOf(page []command) (text string) {
+	for _, c := range page {
+		if strings.HasPrefix(c.path, "/etc/dovecot/conf.d/") {
+			text += c.text
+		}
+	}
+	return text
+}
+
 // newReader makes a home with nothing in it but where the checkout comes from,
 // and a mail server with what the page says of its configuration.
 func newReader(t *testing.T, page []command) *reader {
@@ -214,9 +238,7 @@ func newReader(t *testing.T, page []command) *reader {
 		t.Fatal(err)
 	}
 	trust := filepath.Join(home, ".trust.pem")
-	if err := os.WriteFile(trust, r.certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, trust, r.certificate)
 	r.env = []string{
 		"HOME=" + home, "XDG_RUNTIME_DIR=" + run, "USER=me", "LANG=C.UTF-8", "TERM=dumb",
 		"PATH=" + filepath.Join(home, ".local/bin") + ":" + filepath.Join(r.machine, "usr/local/bin") + ":" + os.Getenv("PATH"),
@@ -269,10 +291,7 @@ func (r *reader) publish() {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		data, err := os.ReadFile(from)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		data := testkit.Read(r.t, from)
 		to := filepath.Join(origin, name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			r.t.Fatal(err)
@@ -285,27 +304,15 @@ func (r *reader) publish() {
 	git(origin, "add", "-A")
 	git(origin, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "the working tree")
 	config := fmt.Sprintf("[url %q]\n\tinsteadOf = https://github.com/hinged/hinged\n[safe]\n\tdirectory = *\n", origin)
-	if err := os.WriteFile(filepath.Join(r.home, ".gitconfig"), []byte(config), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Write(r.t, filepath.Join(r.home, ".gitconfig"), config)
 }
 
 func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"bash", "git", "make", "script"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skipf("SKIPPED: %v", err)
-		}
-	}
+	need(t, "bash", "git", "make", "script")
 	used := map[string]bool{}
 	for _, page := range sessions {
-		text, err := os.ReadFile(filepath.Join("../..", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join("../..", page))
 		commands, err := commandsOf(page, text)
 		if err != nil {
 			t.Fatal(err)
@@ -324,14 +331,7 @@ func TestThePagesCommandsRunAsPrinted(t *testing.T) {
 				}
 				t.Skip("SKIPPED: its commands are for root")
 			}
-			for _, program := range needs[page] {
-				if _, err := exec.LookPath(program); err != nil {
-					if os.Getenv("CI") == "true" {
-						t.Fatal(err)
-					}
-					t.Skipf("SKIPPED: %v", err)
-				}
-			}
+			need(t, needs[page]...)
 			var broker *testkit.Kafka
 			if bytes.Contains(text, []byte("kafka.example.org:9092")) {
 				broker = testkit.StartKafka(t, testkit.KafkaOptions{})
@@ -371,35 +371,13 @@ func TestEveryPageWithCommandsIsFollowed(t *testing.T) {
 	}
 	for _, path := range append(pages, "../../README.md") {
 		page := strings.TrimPrefix(path, "../../")
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, path)
 		commands, err := commandsOf(page, text)
 		if err != nil {
 			t.Error(err)
 		}
 		if len(commands) > 0 && !slices.Contains(sessions, page) && page != apiPage {
 			t.Errorf("%s has commands and is not among the pages that are followed", page)
-		}
-	}
-}
-
-func TestCommandsAreFoundAsPrinted(t *testing.T) {
-	got, err := commandsOf("p", []byte("# T\n\n```sh\n# a comment\none --two\n\nthree \\\n  four\n```\n\n```console\n$ five\nan answer\n$ six \\\n    seven\n```\n\n```text\nnot this\n```\n\n```ini\n# /etc/x\na = 1\n```\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var texts []string
-	for _, c := range got {
-		texts = append(texts, c.path+c.text)
-	}
-	if want := []string{"one --two", "three \\\n  four", "five", "six \\\n    seven", "/etc/xa = 1\n"}; !slices.Equal(texts, want) {
-		t.Errorf("got %q, want %q", texts, want)
-	}
-	for _, bad := range []string{"```\nx\n```\n", "```sh\nx\n", "```sh\nx \\\n```\n"} {
-		if _, err := commandsOf("p", []byte(bad)); err == nil {
-			t.Errorf("%q passed", bad)
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // sockets counts the daemon's TCP connections, as the kernel has them.
@@ -35,10 +35,7 @@ func (s *site) sockets() int {
 	}
 	n := 0
 	for _, table := range []string{"tcp", "tcp6"} {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", s.cmd.Process.Pid, table))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		data := testkit.Read(s.t, fmt.Sprintf("/proc/%d/net/%s", s.cmd.Process.Pid, table))
 		for _, line := range strings.Split(string(data), "\n") {
 			if f := strings.Fields(line); len(f) > 9 && slices.Contains(inodes, f[9]) {
 				n++
@@ -83,11 +80,7 @@ const longSleep = 2500 * time.Millisecond
 func (s *site) wantWork() {
 	s.t.Helper()
 	before := s.wakeUps()
-	for deadline := time.Now().Add(patience); s.wakeUps() == before; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatal("no thread of a daemon that watches ever woke up: this test can't see it")
-		}
-	}
+	testkit.Until(s.t, func() bool { return s.wakeUps() != before }, "no thread of a daemon that watches ever woke up: this test can't see it")
 }
 
 // wantSleep waits for a stretch of longSleep in which no thread of the daemon woke up. What
@@ -149,9 +142,7 @@ func leftAlone(o *resident) {
 	said := o.wire.Commands()
 	s.wantSleep()
 	for range 3 {
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			o.Fatal(err)
-		}
+		s.end()
 		s.start()
 		for range 20 {
 			st, up := s.status()

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
@@ -30,35 +31,33 @@ const (
 	operatorsToken = "the-token-of-an-operator"
 )
 
-// withPages adds a dashboard to a site's configuration, with a token for the owner of the
-// account me and one for an operator, and returns its address.
-func (s *site) withPages(more string) string {
+// withDashboard adds a dashboard to a site's configuration, with more settings of its own and
+// more TOML behind it, and returns its address. The owner of the account me has
+// householdPassword and a token, an operator has a token.
+func (s *site) withDashboard(settings, more string) (addr string) {
 	s.t.Helper()
-	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
-	text, err := os.ReadFile(s.config)
+	addr = fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
+	hash, err := dashboard.HashPassword(householdPassword)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	owner, operator := filepath.Join(s.dir, "owner.token"), filepath.Join(s.dir, "operator.token")
-	for path, data := range map[string]string{
-		owner: ownersToken + "\n", operator: operatorsToken + "\n",
-		s.config: string(text) + fmt.Sprintf(`
+	testkit.Write(s.t, owner, ownersToken+"\n")
+	testkit.Write(s.t, operator, operatorsToken+"\n")
+	testkit.Write(s.t, s.config, fmt.Appendf(testkit.Read(s.t, s.config), `
 [dashboard]
 listen = %q
+%s
 [[dashboard.user]]
 name = "me"
-token_file = %q
 accounts = ["me"]
+password_hash = %q
+token_file = %q
 [[dashboard.user]]
 name = "prometheus"
 token_file = %q
 operator = true
-`, addr, owner, operator) + more,
-	} {
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+%s`, addr, settings, hash, owner, operator, more))
 	return addr
 }
 
@@ -87,10 +86,9 @@ func (s *site) get(addr, path, token string) (int, string) {
 func TestTheAPIHoldsAgainstSchemathesis(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, quick)
-	addr := s.withPages("")
+	addr := s.withDashboard("", "")
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	for path, want := range map[string][3]int{ // by nobody, by the owner, by an operator
 		"/api/v1/openapi.json": {401, 200, 200},
@@ -122,27 +120,16 @@ const apiPage = "docs/api.md"
 // Each command is run as printed, in one shell after another, and prints what the page says.
 func TestTheCommandsOfTheAPIPageRunAsPrinted(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"bash", "curl", "jq"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skipf("SKIPPED: %v", err)
-		}
-	}
+	need(t, "bash", "curl", "jq")
 	s := newSite(t, quick)
-	addr := s.withPages("")
+	addr := s.withDashboard("", "")
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
 	s.until("the mark", func(a desk.AccountStatus) bool { return a.MarksConfirmed > 0 })
 
-	text, err := os.ReadFile(filepath.Join("../..", apiPage))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join("../..", apiPage))
 	as := strings.NewReplacer("127.0.0.1:7425", addr, "/etc/hinged/scripts.token", filepath.Join(s.dir, "owner.token"))
 	script := "set -eu -o pipefail\ncd \"$DIR\"\n"
 	n := 0
@@ -177,10 +164,7 @@ func TestTheCommandsOfTheAPIPageRunAsPrinted(t *testing.T) {
 // deployed reads a file below deploy.
 func deployed(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../deploy", path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join("../../deploy", path))
 	return string(text)
 }
 
@@ -198,9 +182,7 @@ func scraping(t *testing.T, addr string) *prometheus {
 	}
 	alerts := regexp.MustCompile(`(?m)^ +for: .*\n`).ReplaceAllString(deployed(t, "prometheus/alerts.yml"), "")
 	for name, text := range map[string]string{"alerts.yml": alerts, "hinged.token": operatorsToken} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, filepath.Join(dir, name), text)
 	}
 	return startPrometheus(t, dir, "global:\n  scrape_interval: 1s\n  evaluation_interval: 1s\n"+config)
 }
@@ -237,14 +219,11 @@ func some(f found) bool { return len(f.Result) > 0 }
 // an alert fires for an account whose password is wrong.
 func TestPrometheusScrapesARealRun(t *testing.T) {
 	t.Parallel()
-	testkit.NeedKafka(t)
 	s := newSite(t, quick)
 	wrong := filepath.Join(s.dir, "wrong")
-	if err := os.WriteFile(wrong, []byte("not the password\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, wrong, "not the password\n")
 	in := newTopic(t, testkit.StartKafka(t, testkit.KafkaOptions{}), "in", 2)
-	addr := s.withPages(in.section("pages", "") + fmt.Sprintf(`
+	addr := s.withDashboard("", in.section("pages", "")+fmt.Sprintf(`
 [[account]]
 name = "locked"
 owner = ["locked@example.org"]
@@ -259,7 +238,6 @@ tls = "none"
 	await(t, p, `up{job="hinged"} == 1`, some)
 
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	teach(s, owner)
 	owner.Append("INBOX", letter(100, boss, s.imap.User, "urgent matter"), time.Now())
 	mail := testkit.NewMail(12)
@@ -314,10 +292,7 @@ tls = "none"
 // decisions is absent in a short run.
 func described(t *testing.T) (out []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, "../../docs/metrics.md")
 	for _, m := range regexp.MustCompile("(?m)^\\| `(hinged_[a-z0-9_]+)` \\| ([a-z]+) \\|").FindAllStringSubmatch(string(text), -1) {
 		name := m[1]
 		if m[2] == "summary" || m[2] == "histogram" {
@@ -369,9 +344,7 @@ func startPrometheus(tb testing.TB, dir, config string) *prometheus {
 	testkit.Need(tb, err)
 	addr := fmt.Sprint("127.0.0.1:", testkit.FreePorts(tb, 1)[0])
 	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Write(tb, file, config)
 	testkit.Promtool(tb, dir, "check", "config", "prometheus.yml")
 	cmd := exec.CommandContext(context.Background(), filepath.Join(root, "bin", "prometheus"),
 		"--config.file="+file, "--storage.tsdb.path="+filepath.Join(tb.TempDir(), "data"), "--web.listen-address="+addr,
@@ -447,9 +420,7 @@ func testAPI(tb testing.TB, url, config string, header map[string]string, args .
 	testkit.Need(tb, err)
 	dir := tb.TempDir()
 	for name, text := range map[string]string{"schemathesis.toml": "hooks = \"serializers.py\"\n" + config, "serializers.py": serializers} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Write(tb, filepath.Join(dir, name), text)
 	}
 	all := []string{
 		"-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "--no-color", "run", url,

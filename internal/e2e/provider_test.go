@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -221,9 +220,7 @@ func (w *tenant) flags(id uint64) []string {
 
 // expires has the token end. The next one lies where the last one was.
 func (w *tenant) expires(bye string) {
-	if err := os.WriteFile(filepath.Join(w.site.dir, "password"), []byte("the second token\n"), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	testkit.Write(w.t, filepath.Join(w.site.dir, "password"), "the second token\n")
 	w.p.Expire("the second token", bye)
 	w.arrives(boss, w.boxes...)
 }

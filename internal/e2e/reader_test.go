@@ -61,10 +61,7 @@ func (r *reader) keep(c command, until string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	shown := func() string {
-		text, err := os.ReadFile(log.Name())
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		text := testkit.Read(r.t, log.Name())
 		return string(text)
 	}
 	r.t.Cleanup(func() {
@@ -101,9 +98,7 @@ func (r *reader) follow(c command) {
 	if asks {
 		// On a terminal of its own.
 		file := filepath.Join(r.home, ".script")
-		if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
-			r.t.Fatal(err)
-		}
+		testkit.Write(r.t, file, script)
 		cmd = exec.CommandContext(ctx, "script", "-qec", "bash "+file, "/dev/null")
 		hands, keys, err := os.Pipe()
 		if err != nil {
@@ -171,10 +166,7 @@ func (r *reader) follow(c command) {
 		if want := prints[c.text]; !regexp.MustCompile(want).MatchString(seen.String()) {
 			r.t.Errorf("%s\nwant %s in\n%s", c.at(), want, shown)
 		}
-		where, err := os.ReadFile(place)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		where := testkit.Read(r.t, place)
 		r.dir = strings.TrimSpace(string(where))
 	}
 	r.t.Logf("%s (%.1f s)\n%s", c.at(), time.Since(began).Seconds(), shown)

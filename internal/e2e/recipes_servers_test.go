@@ -107,7 +107,6 @@ func (s *filterSite) delivered(d *testkit.Dovecot) deliver {
 
 func TestRecipesOfDovecotAndSieve(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	need(t, "curl")
 	const heading = "Dovecot and Sieve"
 	t.Run("the filter", func(t *testing.T) {
@@ -142,9 +141,7 @@ func TestEachSieveScriptOfThePagesCompilesByItself(t *testing.T) {
 			dir := t.TempDir()
 			path, config := filepath.Join(dir, "script.sieve"), filepath.Join(dir, "dovecot.conf")
 			for name, text := range map[string]string{path: b.text, config: "plugin {\n  sieve_plugins = sieve_extprograms\n}\n"} {
-				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Write(t, name, text)
 			}
 			out, err := exec.Command("sievec", "-c", config, "-x", "+editheader +vnd.dovecot.filter +vnd.dovecot.execute", path).CombinedOutput()
 			if err != nil || len(out) > 0 {
@@ -183,10 +180,7 @@ func (s *filterSite) postfix(socket string) (addr string, queued func() string) 
 	if err := os.MkdirAll(filepath.Join(queue, "pid"), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	postdrop, err := os.ReadFile("/usr/sbin/postdrop")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	postdrop := testkit.Read(s.t, "/usr/sbin/postdrop")
 	s.write(filepath.Join(programs, "postdrop"), string(postdrop), 0o755)
 	log := filepath.Join(s.dir, "log")
 	root := func(path, text string) {
@@ -265,7 +259,6 @@ postlog   unix-dgram n  -       n       -       1       postlogd
 
 func TestRecipeOfPostfix(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	need(t, "postfix")
 	if os.Geteuid() != 0 {
 		if os.Getenv("CI") == "true" {

@@ -34,10 +34,7 @@ type block struct{ heading, kind, text string }
 // blocksOf returns the blocks of a page, in order.
 func blocksOf(t *testing.T, page string) (out []block) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, page)
 	heading, open := "", false
 	for line := range strings.Lines(string(text)) {
 		m := fence.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
@@ -96,7 +93,7 @@ func need(t *testing.T, programs ...string) {
 			continue
 		}
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("CI must try the recipes with the real programs, and there is no %s", name)
+			t.Fatalf("CI must have all programs, and there is no %s", name)
 		}
 		t.Skipf("SKIPPED: no %s here", name)
 	}
@@ -125,14 +122,8 @@ func newFilterSite(t *testing.T) *filterSite {
 	s.home, s.socket, s.real = filepath.Join(s.dir, "home"), filepath.Join(s.dir, "hinged.sock"), filepath.Join(s.dir, "hinged")
 	s.filter, s.asked, s.runs = filepath.Join(s.dir, "run/filter.sock"), s.socket, s.as
 	s.own(s.dir)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := program(t)
+	program := testkit.Read(t, path)
 	s.write(s.real, string(program), 0o755)
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf(`
 state_dir = %q
@@ -258,9 +249,9 @@ func (s *filterSite) be(state string) {
 // runDaemon starts the daemon and waits until it answers.
 func (s *filterSite) runDaemon() {
 	s.t.Helper()
-	var log bytes.Buffer
+	log := new(testkit.Transcript)
 	cmd := exec.Command(s.real, "run")
-	cmd.Env, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.env(), s.runs, &log, &log
+	cmd.Env, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = s.env(), s.runs, log, log
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -270,7 +261,7 @@ func (s *filterSite) runDaemon() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		<-done
 	}
-	awaitSocket(s.t, s.socket, done, &log)
+	awaitSocket(s.t, s.socket, done, log)
 }
 
 // answerHalf answers on the socket as a daemon that is killed while it does.
@@ -411,10 +402,7 @@ func (s *filterSite) heardAll(deliver deliver) {
 	s.be(running)
 	raw := bytes.ReplaceAll(letter(5, boss, "me@example.org", "urgent matter"), []byte("\r\n"), []byte("\n"))
 	deliver(raw)
-	heard, err := os.ReadFile(filepath.Join(s.dir, "heard"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	heard := testkit.Read(s.t, filepath.Join(s.dir, "heard"))
 	if !strings.Contains(string(heard), "This is about urgent matter and nothing else") {
 		s.t.Errorf("hinged heard only %q", heard)
 	}

@@ -14,11 +14,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // tokens are the OAuth tokens that a Dovecot takes: JSON Web Tokens (RFC 7519), which it
@@ -44,9 +44,7 @@ func newTokens(t *testing.T) *tokens {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, path, text)
 	}
 	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chmod(path, 0o755))
@@ -90,12 +88,10 @@ func comesBack(o *resident, k *tokens) {
 	}
 	s := o.daemon(quick, fmt.Sprintf("auth = %q", mechanism))
 	secret := filepath.Join(s.dir, "password")
-	o.write(secret, k.until(o.user, time.Now().Add(time.Hour)))
+	testkit.Write(o, secret, k.until(o.user, time.Now().Add(time.Hour)))
 	s.start() // makes the store
 	messages, _ := teach(s, o.Owner)
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
+	s.end()
 	s.hurried = true
 	s.start()
 
@@ -111,10 +107,10 @@ func comesBack(o *resident, k *tokens) {
 		{"half-open", o.wire.Freeze, "the server did not respond", false, o.wire.Thaw},
 		{"BYE", func() { o.wire.Bye("Autologout; idle for too long") }, "", false, func() {}},
 		{"expired token", func() {
-			o.write(secret, k.until(o.user, time.Now().Add(-time.Minute)))
+			testkit.Write(o, secret, k.until(o.user, time.Now().Add(-time.Minute)))
 			o.wire.Bye("Session invalidated - AccessTokenExpired")
 		}, "the server refused the login", true, func() {
-			o.write(secret, k.until(o.user, time.Now().Add(time.Hour)))
+			testkit.Write(o, secret, k.until(o.user, time.Now().Add(time.Hour)))
 		}},
 		{"restart", o.imap.Stop, "the server closed the connection", false, o.imap.Start},
 	} {
@@ -147,9 +143,7 @@ func comesBack(o *resident, k *tokens) {
 	if out, err := s.hinged("status", "--config", s.config, "--json"); err != nil || !strings.Contains(out, fmt.Sprintf(`"reconnects": %d`, reconnects)) {
 		o.Errorf("status: %v\n%s\nwant %d reconnects", err, out, reconnects)
 	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
+	s.end()
 	s.wantReplay("at the end")
 	wantShortPauses(s)
 }

@@ -16,7 +16,6 @@ import (
 // mark that nobody takes off stays.
 func TestAMarkTakenOffDuringACrashNeverComesBack(t *testing.T) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	both := []string{"$Important", ingest.Companion}
 	for name, off := range map[string]func(o *testkit.Owner, uid uint32){
 		"the mark alone":         func(o *testkit.Owner, uid uint32) { o.Clear("INBOX", uid, both[0]) },
@@ -36,7 +35,6 @@ func TestAMarkTakenOffDuringACrashNeverComesBack(t *testing.T) {
 			wire := testkit.StartProxy(t, server.Addr)
 			s := siteAt(t, server, wire.Addr, t.TempDir(), quick+still)
 			owner := server.Owner(t)
-			defer owner.Close()
 			owner.Create("Archive")
 			s.start()
 			messages, _ := teach(s, owner)

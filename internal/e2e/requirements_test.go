@@ -7,11 +7,9 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -72,19 +70,10 @@ func (o *resident) daemon(extra string, connection ...string) *site {
 	return s
 }
 
-// write writes a file.
-func (o *resident) write(path, text string) {
-	o.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		o.Fatal(err)
-	}
-}
-
 // onEveryServer runs a test for an owner on each kind of server. dovecot is more lines for
 // their configuration.
 func onEveryServer(t *testing.T, test func(o *resident), dovecot ...string) {
 	t.Parallel()
-	testkit.NeedDovecot(t)
 	for _, v := range variants[:testkit.FromEnv("HINGED_SERVERS", 2)] {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +86,7 @@ func onEveryServer(t *testing.T, test func(o *resident), dovecot ...string) {
 			if v.tls {
 				o.wire = testkit.StartTLSProxy(t, d.Addr, d.TLSConfig)
 				o.certificate = filepath.Join(t.TempDir(), "ca.pem")
-				o.write(o.certificate, string(o.wire.Certificate))
+				testkit.Write(t, o.certificate, o.wire.Certificate)
 			} else {
 				o.wire = testkit.StartProxy(t, d.Addr)
 			}
@@ -203,8 +192,6 @@ func (c *tally) want(what string, important, ordinary int) {
 	})
 	i, r := c.s.settled(what, c.messages)
 	if i != c.important+uint64(important)+1 || r != c.ordinary+uint64(ordinary) {
-		c.s.mu.Lock()
-		defer c.s.mu.Unlock()
 		c.s.t.Errorf("%s: learnt %d important and %d ordinary, want %d and %d\n%s", what,
 			int(i-c.important)-1, int(r-c.ordinary), important, ordinary, tail(c.s.log.String()))
 	}
@@ -240,9 +227,7 @@ func TestR2AMarkTakenOffStaysOff(t *testing.T) {
 			uids[i] = o.Move("Archive", there, "INBOX")
 			s.until("its return", func(a desk.AccountStatus) bool { return holds(a, "Archive", 0) })
 		}
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			o.Fatal(err)
-		}
+		s.end()
 		for _, m := range raw {
 			if bytes.Contains(m.Raw, []byte("urgent matter")) && slices.Contains(m.Flags, `\seen`) {
 				uids = append(uids, o.Append("INBOX", m.Raw, time.Now()))
@@ -270,9 +255,7 @@ func TestR3TwoHingedOnOneMailboxDoNotTeachEachOther(t *testing.T) {
 		b.until("the same lessons", func(st desk.AccountStatus) bool {
 			return st.Important+st.Ordinary == lessons && st.Messages == messages
 		})
-		if err := b.stop(syscall.SIGTERM); err != nil {
-			o.Fatal(err)
-		}
+		b.end()
 		learnt := b.model()
 
 		marked := []uint32{o.urgent("INBOX"), o.urgent("INBOX"), o.urgent("INBOX"), o.urgent("INBOX")}
@@ -358,9 +341,7 @@ func TestR6EveryWayToSaySoGivesTheSameLesson(t *testing.T) {
 			uids = append(uids, o.dull())
 			c.arrived(1)
 		}
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			o.Fatal(err)
-		}
+		s.end()
 		for i, w := range ways {
 			w.do(o, uids[i])
 		}
@@ -368,9 +349,7 @@ func TestR6EveryWayToSaySoGivesTheSameLesson(t *testing.T) {
 		c.want("all of them while away", important, ordinary)
 		uid := o.dull()
 		c.arrived(1)
-		if err := s.stop(syscall.SIGTERM); err != nil {
-			o.Fatal(err)
-		}
+		s.end()
 		uid = o.Move("Junk", o.Move("INBOX", uid, "Junk"), "INBOX")
 		s.start()
 		c.want("to Junk and back while away", 0, 0)
@@ -457,9 +436,7 @@ func TestR8ACleanUpTeachesNothing(t *testing.T) {
 		}
 		stop := func() {
 			o.Helper()
-			if err := s.stop(syscall.SIGTERM); err != nil {
-				o.Fatal(err)
-			}
+			s.end()
 		}
 
 		uids := batch()

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -42,7 +41,6 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	s := newSite(t, quick)
 	s.start()
 	owner := s.imap.Owner(t)
-	defer owner.Close()
 	messages, _ := teach(s, owner)
 	deliver := func(n int, from, words string) uint32 {
 		t.Helper()
@@ -73,9 +71,7 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	starred := deliver(203, news, "weekly newsletter")
 	owner.Set("INBOX", starred, `\Flagged`)
 	s.until("two lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons+2 })
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	away := owner.Append("INBOX", letter(204, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute))
 	messages++
 	before := inbox(owner)
@@ -116,56 +112,6 @@ func TestRestoreOfABackupOlderThanTheMailbox(t *testing.T) {
 	s.wantReplay("killed after the restore")
 	s.start()
 	deliver(206, boss, "urgent matter")
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	s.end()
 	s.wantReplay("at the end")
-}
-
-// An account goes on where it was exported, on a machine that has only the
-// export.
-func TestExportedAccountGoesOnElsewhere(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, quick)
-	s.start()
-	owner := s.imap.Owner(t)
-	defer owner.Close()
-	messages, lessons := teach(s, owner)
-	export := filepath.Join(s.dir, "me.hinged")
-	s.must("verify", "--compact")
-	s.must("backup", "--account", "me", export)
-	then := s.digests()
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-
-	there := siteOn(t, s.imap, t.TempDir(), quick)
-	there.must("restore", "--account", "me", export)
-	if now := there.digests(); now != then {
-		t.Fatalf("the digests there are\n%s\nhere they were\n%s", now, then)
-	}
-	// What comes on the way is decided and not marked, what comes after it is.
-	seen := func(n int) uint32 {
-		t.Helper()
-		uid := owner.Append("INBOX", letter(n, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute))
-		messages++
-		if n == 300 {
-			there.start()
-		}
-		there.until("the new message alone, and nothing learnt again", func(a desk.AccountStatus) bool {
-			return a.Messages == messages && a.Important+a.Ordinary == lessons && a.MarksIntended == 0
-		})
-		return uid
-	}
-	between, uid := seen(300), seen(301)
-	if flags := inbox(owner)[between]; len(flags) > 0 {
-		t.Errorf("the message that came on the way has the flags %q", flags)
-	}
-	if flags := inbox(owner)[uid]; !slices.Contains(flags, "$important") {
-		t.Errorf("the new message has the flags %q, want a mark", flags)
-	}
-	if err := there.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	there.wantReplay("there")
 }

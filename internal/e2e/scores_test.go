@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/hinged/hinged/internal/account/past"
@@ -108,9 +107,7 @@ func sameScores(o *resident) map[string]float64 {
 			})
 		}
 	}
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
+	s.end()
 	s.wantReplay("at the end")
 	committed, replayed := s.known()
 	scores := map[string]float64{}

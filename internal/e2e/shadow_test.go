@@ -4,9 +4,7 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -87,13 +85,8 @@ func TestR1NothingIsWrittenInShadow(t *testing.T) {
 // shadowOn starts the daemon again with the shadow that the owner keeps on.
 func (o *resident) shadowOn(s *site) {
 	o.Helper()
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
-	text, err := os.ReadFile(s.config)
-	if err != nil {
-		o.Fatal(err)
-	}
-	o.write(s.config, strings.Replace(string(text), "mark_copy", "shadow = \"on\"\nmark_copy", 1))
+	s.end()
+	text := testkit.Read(o, s.config)
+	testkit.Write(o, s.config, strings.Replace(string(text), "mark_copy", "shadow = \"on\"\nmark_copy", 1))
 	s.start()
 }

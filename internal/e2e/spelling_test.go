@@ -9,7 +9,6 @@ import (
 	"net"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,9 +51,7 @@ func speltOtherwise(o *resident) {
 		o.try(marked, imap.StoreFlagsAdd, name) // servers may refuse the last two
 	}
 	c.want("a mark that was set once more", 0, 0)
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		o.Fatal(err)
-	}
+	s.end()
 	s.start()
 	c.want("another look at all flags", 0, 0)
 	if now, _ := s.status(); now.MarksRefused != 0 {

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // managerScript starts a service manager for one user, in namespaces of its own for mounts
@@ -43,7 +45,7 @@ type userManager struct {
 	home string
 	env  []string
 	pid  int // of the first process of its namespaces
-	log  *bytes.Buffer
+	log  *testkit.Transcript
 }
 
 // noManager ends a test for which no service manager can be started: with a failure in CI.
@@ -69,7 +71,7 @@ func startUserManager(t *testing.T, home string) *userManager {
 	if err := os.Mkdir(run, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	m := &userManager{t: t, home: home, log: new(bytes.Buffer), env: []string{
+	m := &userManager{t: t, home: home, log: new(testkit.Transcript), env: []string{
 		"HOME=" + home, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH"), "SYSTEMD_PAGER=", "LC_ALL=C.UTF-8",
 	}}
 	// The shell is the first process of its namespace: when it is killed, so is every other.
@@ -213,10 +215,7 @@ func has(want string) func(string) bool {
 // configuration again, is killed when it gives no sign of life, and comes back.
 func TestUnderARealServiceManager(t *testing.T) {
 	t.Parallel()
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	hinged := program(t)
 	s := newSite(t, "")
 	home := s.dir
 	put := func(name, text string) {
@@ -226,21 +225,15 @@ func TestUnderARealServiceManager(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	config, err := os.ReadFile(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := testkit.Read(t, s.config)
 	// State and socket are where a user has them by default, which the unit counts on.
 	_, rest, _ := strings.Cut(string(config), "log_level")
 	good := fmt.Sprintf("state_dir = %q\nlog_level%s", filepath.Join(home, ".local/state/hinged"), rest)
 	const unitDir, configFile = ".config/systemd/user/", ".config/hinged/hinged.toml"
 	put(configFile, good)
 	s.config, s.socket = filepath.Join(home, configFile), filepath.Join(home, ".local/state/hinged/hinged.sock")
-	unit, err := os.ReadFile("../../deploy/hinged-user.service")
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(unitDir+"hinged.service", strings.ReplaceAll(string(unit), "/usr/local/bin/hinged", program))
+	unit := testkit.Read(t, "../../deploy/hinged-user.service")
+	put(unitDir+"hinged.service", strings.ReplaceAll(string(unit), "/usr/local/bin/hinged", hinged))
 	// The test's files are all below /tmp. And nobody wants to wait for minutes.
 	put(unitDir+"hinged.service.d/test.conf", "[Service]\nPrivateTmp=no\nWatchdogSec=10s\nRestartSec=100ms\nStandardOutput=append:"+home+"/log\nStandardError=inherit\n")
 	m := startUserManager(t, home)
@@ -267,10 +260,7 @@ func TestUnderARealServiceManager(t *testing.T) {
 	m.must("kill", "--signal=STOP", "hinged.service")
 	m.until("NRestarts", is("1"))
 	m.until("StatusText", has("1 account, 1 connected"))
-	log, err := os.ReadFile(filepath.Join(home, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testkit.Read(t, filepath.Join(home, "log"))
 	if !bytes.Contains(log, []byte("SIGABRT")) {
 		t.Errorf("the watchdog left no trace of where it was stuck:\n%s", tail(string(log)))
 	}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -47,8 +46,6 @@ func (s *site) undo(args ...string) (u desk.UndoneMarks) {
 	s.t.Helper()
 	out, err := s.hinged(append([]string{"undo", "--marks", "--config", s.config, "--json"}, args...)...)
 	if jerr := json.Unmarshal([]byte(out), &u); err != nil || jerr != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.t.Fatalf("undo: %v, %v\n%s\n%s", err, jerr, out, tail(s.log.String()))
 	}
 	return u
@@ -64,9 +61,9 @@ func (s *site) model() string {
 	return d[0].Model
 }
 
-// TestUndoLeavesTheMailboxAsItWas (R4): after `hinged undo --marks` every message
-// has exactly the flags that its owner gave it, whatever becomes of the daemon
-// meanwhile, and nothing is learnt from it.
+// TestUndoLeavesTheMailboxAsItWas (R4): after `hinged undo --marks` every message has exactly
+// the flags that its owner gave it, also if the account is paused or a process is killed, and
+// nothing is learnt from it. A daemon that runs or is stopped: TestR4UndoRestoresTheFlagsExactly.
 func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 	t.Parallel()
 	const bare = "imap_capability = IMAP4rev1 LITERAL+ SASL-IR ENABLE IDLE UIDPLUS MOVE UNSELECT SPECIAL-USE LIST-EXTENDED"
@@ -75,32 +72,6 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 		many                 int
 		undo                 func(s *site, wire *testkit.Proxy, owner *testkit.Owner, marked int)
 	}{
-		{"the daemon runs", "", "['$Important']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
-			if u := s.undo("--dry-run"); u.Undone != marked || !u.DryRun {
-				s.t.Errorf("the dry run would take back %d of %d", u.Undone, marked)
-			}
-			if u := s.undo(); u.Undone != marked || u.Unseen+u.Waiting+u.Failed != 0 {
-				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
-			}
-		}},
-		{"no CONDSTORE, two marks", bare, "['$Important', '$label1']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
-			if u := s.undo(); u.Undone != marked || u.Unseen+u.Waiting+u.Failed != 0 {
-				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
-			}
-		}},
-		{"the daemon is stopped", "", "['$Important', '$label1']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
-			if err := s.stop(syscall.SIGTERM); err != nil {
-				s.t.Fatal(err)
-			}
-			if u := s.undo(); u.Undone != marked || u.Unseen+u.Waiting+u.Failed != 0 {
-				s.t.Errorf("took back %d of %d: %+v", u.Undone, marked, u)
-			}
-			if u := s.undo(); u.Undone+u.Waiting != 0 {
-				s.t.Errorf("a second time there is nothing to do, yet got %+v", u)
-			}
-			s.wantReplay("after the undo")
-			s.start()
-		}},
 		{"the account is paused, no CONDSTORE", bare, "['$Important']", 5, func(s *site, _ *testkit.Proxy, _ *testkit.Owner, marked int) {
 			s.must("pause", "--config", s.config)
 			if u := s.undo(); u.Undone != marked || !u.Paused {
@@ -133,9 +104,7 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 			s.undo()
 		}},
 		{"undo itself is killed", "", "['$Important', '$label1']", 100, func(s *site, wire *testkit.Proxy, owner *testkit.Owner, marked int) {
-			if err := s.stop(syscall.SIGTERM); err != nil {
-				s.t.Fatal(err)
-			}
+			s.end()
 			before := marksOn(owner)
 			wire.FreezeAfter("STORE", 70)
 			cmd := s.begin("undo", "--marks", "--config", s.config)
@@ -153,12 +122,10 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			testkit.NeedDovecot(t)
 			server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: tt.dovecot})
 			wire := testkit.StartProxy(t, server.Addr)
 			s := siteAt(t, server, wire.Addr, t.TempDir(), "mark = "+tt.marks+"\n"+quick+still)
 			owner := server.Owner(t)
-			defer owner.Close()
 			// Mail and what its owner does with it, without hinged: so it must be.
 			s.start()
 			messages, _ := teach(s, owner)
@@ -233,20 +200,13 @@ func TestUndoLeavesTheMailboxAsItWas(t *testing.T) {
 // frozen waits until nothing comes through any more.
 func frozen(t testing.TB, wire *testkit.Proxy) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !wire.Frozen(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("what was to be interrupted never began")
-		}
-	}
+	testkit.Until(t, func() bool { return wire.Frozen() }, "what was to be interrupted never began")
 }
 
 // begin starts a verb.
 func (s *site) begin(args ...string) *exec.Cmd {
 	s.t.Helper()
-	path, err := binary()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	path := program(s.t)
 	cmd := exec.Command(path, args...)
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -267,67 +227,4 @@ func marksOn(owner *testkit.Owner) int {
 		}
 	}
 	return n
-}
-
-// TestUndoLeavesTheOwnersMarksAlone, and goes after a message that was moved while
-// no daemon looked.
-func TestUndoLeavesTheOwnersMarksAlone(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, quick+still)
-	s.start()
-	owner := s.imap.Owner(t)
-	defer owner.Close()
-	messages, lessons := teach(s, owner)
-	s.undo()
-	var uids []uint32
-	for i := range 4 {
-		uids = append(uids, owner.Append("INBOX", letter(100+i, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute)))
-	}
-	mine := owner.Append("INBOX", letter(110, news, s.imap.User, "weekly newsletter"), time.Now().Add(-time.Minute), `\Seen`)
-	messages += 5
-	s.until("the marks", func(a desk.AccountStatus) bool { return a.Messages == messages && a.MarksIntended == 0 })
-	// The owner marks one; takes hinged's mark off another and sets it again.
-	owner.Set("INBOX", mine, "$Important")
-	owner.Clear("INBOX", uids[0], "$Important")
-	lessons += 2
-	s.until("the lessons", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
-	owner.Set("INBOX", uids[0], `\Seen`, "$Important")
-	lessons-- // so it was not meant
-	s.until("the lesson taken back", func(a desk.AccountStatus) bool { return a.Important+a.Ordinary == lessons })
-	if err := s.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	model := s.model()
-	owner.Set("INBOX", uids[1], `\Seen`) // unread, to put it aside would be a lesson
-	moved := owner.Move("INBOX", uids[1], "Archive")
-	missed := owner.Append("INBOX", letter(120, boss, s.imap.User, "urgent matter"), time.Now().Add(-time.Minute))
-
-	u := s.undo()
-	if u.Undone != 3 || u.Waiting+u.Failed+u.Unseen != 0 {
-		t.Errorf("took back %+v, want 3", u)
-	}
-	for uid, want := range map[uint32]bool{mine: true, uids[0]: true, uids[2]: false, uids[3]: false, missed: false} {
-		if got, _ := owner.Flags("INBOX", uid); slices.Contains(got, "$important") != want {
-			t.Errorf("message %d has the flags %q; a mark is wanted: %v", uid, got, want)
-		}
-	}
-	if got, ok := owner.Flags("Archive", moved); !ok || !slices.Equal(got, []string{`\seen`}) {
-		t.Errorf("what was moved has the flags %q", got)
-	}
-	if after := s.model(); after != model {
-		t.Errorf("the model went from %s to %s", model, after)
-	}
-	s.wantReplay("after the undo")
-	// New mail is marked as before, and what was undone is not.
-	s.start()
-	s.until("what had come meanwhile", func(a desk.AccountStatus) bool {
-		flags, _ := owner.Flags("INBOX", missed)
-		return a.Messages == messages+1 && slices.Contains(flags, "$important")
-	})
-	if got, _ := owner.Flags("Archive", moved); !slices.Equal(got, []string{`\seen`}) {
-		t.Errorf("what was undone was marked again: %q", got)
-	}
-	if after := s.model(); after != model {
-		t.Errorf("the model went from %s to %s", model, after)
-	}
 }

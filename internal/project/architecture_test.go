@@ -9,16 +9,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // architecture returns ARCHITECTURE.md with whole paths: a row of its table that begins with
 // a floor names the packages of that floor without it.
 func architecture(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(root, "ARCHITECTURE.md"))
 	floor, name := regexp.MustCompile("^\\| `(internal/[a-z]+)`"), regexp.MustCompile("`([a-z]+)`")
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {

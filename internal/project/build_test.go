@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // build is one way of compiling a program, always static.
@@ -127,10 +129,7 @@ func (b *build) run(t *testing.T, env []string, args ...string) []byte {
 
 func TestTheReleaseTestedHereIsTheOneMade(t *testing.T) {
 	for _, name := range []string{"Makefile", "Dockerfile"} {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join(root, name))
 		want := regexp.MustCompile(`(?m)(^TAGS +\?= |-tags )` + regexp.QuoteMeta(releaseTags) + `( |$)`)
 		if !want.Match(text) {
 			t.Errorf("%s does not build with -tags %s", name, releaseTags)

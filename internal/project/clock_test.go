@@ -5,8 +5,6 @@ package project_test
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path"
 	"slices"
 	"strings"
@@ -92,27 +90,6 @@ func TestOnlyCommandsAndConfigReadTheEnvironment(t *testing.T) {
 		}
 		for _, u := range slices.Concat(uses(s, "os", names), uses(s, "syscall", names)) {
 			t.Error(u)
-		}
-	}
-}
-
-func TestUsesFindsRenamedAndDottedImports(t *testing.T) {
-	for text, want := range map[string]int{
-		`package p; import "time"; var t = time.Now()`:                               1,
-		`package p; import clock "time"; var t = clock.Now()`:                        1,
-		`package p; import . "time"; var t = Now()`:                                  1,
-		`package p; import "time"; var f = time.Now; var g = time.Since`:             2,
-		`package p; import "time"; var d = time.Second`:                              0,
-		`package p; import time "example.org/other"; var t = time.Now()`:             0,
-		`package p; import "time"; func f(x struct{ Now int }) int { return x.Now }`: 0,
-	} {
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, "p.go", text, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := uses(source{"p/p.go", []byte(text), file, fset}, "time", moments); len(got) != want {
-			t.Errorf("%s\ngot %v, want %d uses", text, got, want)
 		}
 	}
 }

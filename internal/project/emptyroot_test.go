@@ -28,10 +28,7 @@ func emptyRoot(t *testing.T) string {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(release.path(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := testkit.Read(t, release.path(t))
 	testkit.WriteProgram(t, filepath.Join(dir, "hinged"), program, 0o755)
 	return dir
 }
@@ -79,10 +76,7 @@ func TestTheReleaseNeedsNothingButItself(t *testing.T) {
 	}
 
 	mbox := save(t, 120, 3)
-	text, err := os.ReadFile(mbox)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, mbox)
 	if err := os.WriteFile(filepath.Join(dir, "mail.mbox"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // imagePatience is how long a test waits for what must come, on the slowest machine.
@@ -96,10 +98,7 @@ func TestTheImageIsBuiltFromTheDockerfileAndRuns(t *testing.T) {
 		absent(t, "images are built as root here")
 	}
 	b := builder{t, t.TempDir()}
-	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(root, "Dockerfile"))
 	from := regexp.MustCompile(`(?m)^FROM (golang:\S+) AS build$`).FindSubmatch(text)
 	if from == nil {
 		t.Fatal("the Dockerfile does not begin from an image with Go")

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // installed runs make install for a package and returns what it laid down, by
@@ -103,10 +105,7 @@ func TestMakeInstallLaysDownEverything(t *testing.T) {
 		t.Errorf("the installed program says %q (%v)", out, err)
 	}
 	for _, unit := range []string{"usr/lib/systemd/system/hinged.service", "usr/share/systemd/user/hinged.service"} {
-		text, err := os.ReadFile(filepath.Join(dir, unit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join(dir, unit))
 		if !bytes.Contains(text, []byte("ExecStart=/usr/bin/hinged run ")) {
 			t.Errorf("%s starts another program:\n%s", unit, text)
 		}
@@ -158,10 +157,7 @@ func readable(t *testing.T, dir string, modes map[string]fs.FileMode) {
 func pagesRead(t *testing.T, dir string, pages []string, check func(path string, args ...string)) {
 	t.Helper()
 	for _, path := range pages {
-		text, err := os.ReadFile(filepath.Join(dir, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join(dir, path))
 		for _, part := range []string{".TH", ".SH NAME", ".SH DESCRIPTION", "1.2.3"} {
 			if !bytes.Contains(text, []byte(part)) {
 				t.Errorf("%s has no %s", path, part)

@@ -51,18 +51,3 @@ func TestLongFunctionsSayWhy(t *testing.T) {
 		}
 	}
 }
-
-func TestAReasonForLengthIsAReason(t *testing.T) {
-	for comment, want := range map[string]bool{
-		"// Long: each key of the file has one check, and they read best in one list.\npackage p": true,
-		"// Package p does it.\n//\n// Long: the table of RFC 9051 is in one piece.\npackage p":   true,
-		"/*\nLong: the table of RFC 9051 is in one piece.\n*/\npackage p":                         true,
-		"// Long:\npackage p":                     false,
-		"// Long: yes\npackage p":                 false,
-		"// It is long because it is.\npackage p": false,
-	} {
-		if got := reason.MatchString(comment); got != want {
-			t.Errorf("%q: got %v, want %v", comment, got, want)
-		}
-	}
-}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 var (
@@ -39,10 +41,7 @@ func TestLinksBetweenThePagesLeadSomewhere(t *testing.T) {
 	}
 	found := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, page)
 		for _, m := range linked.FindAllSubmatch(text, -1) {
 			to, err := url.Parse(string(m[1]))
 			if err != nil {
@@ -65,10 +64,7 @@ func TestLinksBetweenThePagesLeadSomewhere(t *testing.T) {
 			if to.Fragment == "" || info.IsDir() {
 				continue
 			}
-			there, err := os.ReadFile(target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			there := testkit.Read(t, target)
 			if !slices.Contains(anchors(there), to.Fragment) {
 				t.Errorf("%s links to %s, and there is no such heading: %v", page, m[1], anchors(there))
 			}
@@ -90,10 +86,7 @@ func TestTheIndexOfDecisionsListsAllOfThem(t *testing.T) {
 		if e.Name() == "README.md" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join(dir, e.Name()))
 		for _, m := range decisions.FindAllSubmatch(text, -1) {
 			if len(m[2]) == 0 {
 				t.Errorf("%s: %q has no date; the line after the heading begins with it, as in *2026-11-21.*", e.Name(), m[1])
@@ -103,10 +96,7 @@ func TestTheIndexOfDecisionsListsAllOfThem(t *testing.T) {
 			want = append(want, "- "+string(m[2])+" ["+string(m[1])+"]("+e.Name()+"#"+anchor+")")
 		}
 	}
-	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := testkit.Read(t, filepath.Join(dir, "README.md"))
 	got := strings.Split(string(index), "\n")
 	for _, line := range want {
 		if !slices.Contains(got, line) {
@@ -128,10 +118,7 @@ func TestDecisionsAreNotLong(t *testing.T) {
 	}
 	found := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, page)
 		for _, section := range strings.Split(string(text), "\n#")[1:] {
 			title, isDecision := strings.CutPrefix(section, "## ")
 			if !isDecision {
@@ -151,10 +138,7 @@ func TestDecisionsAreNotLong(t *testing.T) {
 
 // Somebody who decides whether to try the program reads this much.
 func TestTheREADMEIsShort(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(root, "README.md"))
 	if lines := strings.Count(string(text), "\n"); lines > 120 {
 		t.Errorf("README.md has %d lines; want 120 at most, and the rest in docs/", lines)
 	}

@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	"github.com/google/licensecheck"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write NOTICE")
@@ -100,10 +102,7 @@ func legalTexts(t *testing.T, name, dir string) linkedModule {
 		}
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join(dir, file))
 		text = bytes.TrimSpace(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
 		for _, match := range licensecheck.Scan(text).Match {
 			if !slices.Contains(m.ids, match.ID) {
@@ -148,10 +147,7 @@ func TestNOTICEListsWhatIsLinked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Read(t, path)
 	if string(got) == want {
 		return
 	}

@@ -82,9 +82,7 @@ func demoMail(t *testing.T) string {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "demo.mbox")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, path, b.Bytes())
 	return path
 }
 

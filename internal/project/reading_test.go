@@ -3,11 +3,12 @@
 package project_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // readers are the rows of docs/README.md, with how many words each has to read: pages of
@@ -30,19 +31,13 @@ const (
 
 func words(t *testing.T, path string) int {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, path)
 	return len(strings.Fields(string(text)))
 }
 
 func TestNobodyHasToReadMuch(t *testing.T) {
 	docs := filepath.Join(root, "docs")
-	index, err := os.ReadFile(filepath.Join(docs, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := testkit.Read(t, filepath.Join(docs, "README.md"))
 	for _, r := range readers {
 		_, row, found := strings.Cut(string(index), r.row)
 		if !found {
@@ -74,10 +69,7 @@ func TestNobodyHasToReadMuch(t *testing.T) {
 	if sum > mostWords {
 		t.Errorf("docs/ has %d words, want %d at most", sum, mostWords)
 	}
-	entries, err := os.ReadFile(filepath.Join(docs, "decisions", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Read(t, filepath.Join(docs, "decisions", "README.md"))
 	if n := len(regexp.MustCompile(`(?m)^- \d{4}-`).FindAll(entries, -1)); n > mostDecisions {
 		t.Errorf("there are %d decisions, want %d at most: delete what no longer binds", n, mostDecisions)
 	}

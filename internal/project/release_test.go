@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // The files of a release for one system.
@@ -66,10 +68,7 @@ func contentsOf(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	for path := range below(t, dir) {
-		text, err := os.ReadFile(filepath.Join(dir, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join(dir, path))
 		out[path] = text
 	}
 	return out
@@ -209,17 +208,12 @@ func installedUnits(t *testing.T, dir, program string) {
 	t.Helper()
 	needsProgram(t, "systemd-analyze", "systemd")
 	for manager, path := range map[string]string{"--system": "usr/lib/systemd/system/hinged.service", "--user": "usr/lib/systemd/user/hinged.service"} {
-		text, err := os.ReadFile(filepath.Join(dir, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Read(t, filepath.Join(dir, path))
 		if !bytes.Contains(text, []byte("ExecStart=/usr/bin/hinged run ")) {
 			t.Errorf("%s starts another program", path)
 		}
 		unit := filepath.Join(t.TempDir(), "hinged.service")
-		if err := os.WriteFile(unit, bytes.ReplaceAll(text, []byte("=/usr/bin/hinged"), []byte("="+program)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, unit, bytes.ReplaceAll(text, []byte("=/usr/bin/hinged"), []byte("="+program)))
 		cmd := exec.Command("systemd-analyze", manager, "verify", "--man=no", unit)
 		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
 		if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("hinged.service")) {
@@ -268,10 +262,7 @@ func TestThePackageForRPMHasWhatThatForDebianHas(t *testing.T) {
 
 func TestTheBillOfMaterialsIsThatOfTheBinary(t *testing.T) {
 	dir := aRelease(t)
-	text, err := os.ReadFile(filepath.Join(dir, releasedBill))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(dir, releasedBill))
 	var bill struct {
 		BomFormat  string
 		Components []struct {

@@ -4,27 +4,22 @@ package project_test
 
 import (
 	"go/ast"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // TestTheFiguresHaveCommandsThatExist: each command beside a figure of docs/results.md and
 // docs/scale.md is a target of the Makefile, or a benchmark of the package that it names.
 func TestTheFiguresHaveCommandsThatExist(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := testkit.Read(t, filepath.Join(root, "Makefile"))
 	all := sources(t)
 	for _, name := range []string{"results.md", "scale.md"} {
-		page, err := os.ReadFile(filepath.Join(root, "docs", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testkit.Read(t, filepath.Join(root, "docs", name))
 		text := strings.Join(strings.Fields(string(page)), " ") // a command may be broken over lines
 		targets := regexp.MustCompile("(?:^|`)make ([a-z-]+)").FindAllStringSubmatch(text, -1)
 		for _, m := range targets {

@@ -4,11 +4,12 @@ package project_test
 
 import (
 	"go/ast"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // named finds what docs/theory.md names in code.
@@ -18,10 +19,7 @@ var named = regexp.MustCompile("`([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`")
 // beyond names a test in its last cell, and one of code in the cell before; every slip
 // names a test.
 func TestTheoryNamesATestForEverything(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "theory.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(root, "docs", "theory.md"))
 	section, rows := "", map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -86,10 +84,7 @@ func TestTheoryNamesWhatThereIs(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "theory.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(root, "docs", "theory.md"))
 	tests := 0
 	for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 		if !have[m[1]] {

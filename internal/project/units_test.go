@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // units are the files of deploy/ with the highest exposure that they may have, in tenths.
@@ -30,10 +32,7 @@ func TestTheUnitsConfineTheDaemon(t *testing.T) {
 	}
 	for _, unit := range units {
 		t.Run(unit.name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join(root, "deploy", unit.name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Read(t, filepath.Join(root, "deploy", unit.name))
 			dir := t.TempDir()
 			run := func(file string, args ...string) []byte {
 				t.Helper()
@@ -49,9 +48,7 @@ func TestTheUnitsConfineTheDaemon(t *testing.T) {
 			file := filepath.Join(dir, unit.name)
 			// verify wants the program to be there.
 			installed := bytes.ReplaceAll(text, []byte("/usr/local/bin/hinged"), []byte("/bin/true"))
-			if err := os.WriteFile(file, installed, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Write(t, file, installed)
 			out := run(file, "security", "--offline=yes", unit.threshold)
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			t.Log(lines[len(lines)-1])
@@ -65,10 +62,7 @@ func TestTheUnitsConfineTheDaemon(t *testing.T) {
 
 // The sandbox of a user's unit can make a directory writable only if it exists before.
 func TestTheUsersUnitCreatesWhatItMayWrite(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "deploy/hinged-user.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(root, "deploy/hinged-user.service"))
 	made := regexp.MustCompile(`(?m)^ExecStartPre=\+/bin/mkdir -p -m 0700 (.*)$`).FindSubmatch(text)
 	writable := regexp.MustCompile(`(?m)^ReadWritePaths=-(.*)$`).FindSubmatch(text)
 	if made == nil || writable == nil || !bytes.Equal(made[1], writable[1]) {

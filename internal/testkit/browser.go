@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -17,7 +16,6 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -188,19 +186,6 @@ func (b *Browser) Scripts(run bool) {
 	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !run}); err != nil {
 		b.tb.Fatal(err)
 	}
-}
-
-// Cookies returns what the browser would send to an address of this machine.
-func (b *Browser) Cookies(address string) (out []*http.Cookie) {
-	b.tb.Helper()
-	got, err := chromedp.Call(b.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{address}})
-	if err != nil {
-		b.tb.Fatal(err)
-	}
-	for _, c := range got.Cookies {
-		out = append(out, &http.Cookie{Name: c.Name, Value: c.Value}) //nolint:gosec // as a browser sends it
-	}
-	return out
 }
 
 // Leave does what leads to another page, or to the same anew, and waits for that.

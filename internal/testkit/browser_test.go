@@ -12,10 +12,6 @@ import (
 	"testing"
 )
 
-func TestAxeIsFetched(t *testing.T) {
-	isFetched(t, axe, "")
-}
-
 func TestBrowserSeesWhatAPersonWould(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'")

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/text/width"
 )
@@ -97,6 +99,35 @@ func OK(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// Read returns what a file holds. If it can't be read, the test ends.
+func Read(tb testing.TB, path string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// Write writes a file that its owner alone may read. If it can't be written, the test ends.
+func Write[T string | []byte](tb testing.TB, path string, data T) {
+	tb.Helper()
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Until waits until ok says so, for minutes if need be. Else the test ends with what was not
+// seen, which is written out only then: a Transcript with all that came until then.
+func Until(tb testing.TB, ok func() bool, what ...any) {
+	tb.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatal(fmt.Sprint(what...))
+		}
 	}
 }
 

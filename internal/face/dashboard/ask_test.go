@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/face/dashboard/plot"
 	"github.com/hinged/hinged/internal/face/desk"
 )
@@ -96,7 +95,7 @@ func TestAnAnswerIsOneCallOfTheDesk(t *testing.T) {
 	t.Parallel()
 	h := lived(t)
 	c := &counting{Host: h.daemon}
-	h.serve(dashboard.Options{Host: c})
+	h.serve(c)
 	c.calls.Store(0)
 	page := h.see("/a/nora/ask")
 	if n := c.calls.Swap(0); n != 3 {

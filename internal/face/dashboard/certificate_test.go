@@ -28,9 +28,7 @@ func TestARenewedCertificateIsUsedWithoutARestart(t *testing.T) {
 		t.Helper()
 		changed = changed.Add(time.Minute)
 		for name, content := range map[string][]byte{certFile: cert, keyFile: key} {
-			if err := os.WriteFile(name, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Write(t, name, content)
 			if err := os.Chtimes(name, changed, changed); err != nil {
 				t.Fatal(err)
 			}
@@ -92,9 +90,7 @@ func TestWatchingGoesThroughTLS(t *testing.T) {
 	}
 	certFile, keyFile := filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
 	for name, content := range map[string][]byte{certFile: cert, keyFile: key} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, name, content)
 	}
 	s := serving(t, Options{CertFile: certFile, KeyFile: keyFile})
 	b := browse(t, s)

@@ -3,8 +3,8 @@
 package dashboard_test
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alexedwards/argon2id"
 	"golang.org/x/net/html"
 
 	"github.com/hinged/hinged/ingest"
@@ -85,20 +84,16 @@ func newHome(t *testing.T, o filter.Options) *home {
 			t.Error(err)
 		}
 	})
-	h.serve(dashboard.Options{})
+	h.serve(h.daemon)
 	h.events <- ingest.MailboxOpened{Mailbox: "INBOX", Role: ingest.RoleInbox, UIDValidity: 1, Keywords: true}
 	h.events <- ingest.MailboxOpened{Mailbox: "Sent", Role: ingest.RoleSent, UIDValidity: 1, Keywords: true}
 	return h
 }
 
 // serve starts a dashboard and a browser for it.
-func (h *home) serve(o dashboard.Options) {
+func (h *home) serve(host desk.Host) {
 	h.t.Helper()
-	if o.Now = h.clock; o.Host == nil {
-		o.Host = h.daemon
-	}
-	o.Listen = cmp.Or(o.Listen, "127.0.0.1:0")
-	server, err := dashboard.Listen(o)
+	server, err := dashboard.Listen(dashboard.Options{Listen: "127.0.0.1:0", Host: host, Now: h.clock})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -113,10 +108,8 @@ func (h *home) serve(o dashboard.Options) {
 	}
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	h.http = &http.Client{Jar: jar, Transport: tr, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	if link := server.Link(); link.ValidUntil != nil {
-		if r := h.send(http.MethodGet, strings.TrimPrefix(link.URL, h.base), nil); r.to != "/" {
-			h.t.Fatalf("the link leads to %s: %d", r.to, r.code)
-		}
+	if r := h.send(http.MethodGet, strings.TrimPrefix(server.Link().URL, h.base), nil); r.to != "/" {
+		h.t.Fatalf("the link leads to %s: %d", r.to, r.code)
 	}
 	h.t.Cleanup(func() {
 		tr.CloseIdleConnections()
@@ -361,28 +354,8 @@ func (h *home) press(page reply, action string, more url.Values) reply {
 	return next
 }
 
-// quickHash is of "correct horse", with as little work as is allowed.
-func quickHash(t *testing.T) string {
-	t.Helper()
-	hash, err := argon2id.CreateHash("correct horse", &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hash
-}
-
-// signIn signs in as somebody else.
-func (h *home) signIn(name string) {
-	h.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.http.Jar = jar
-	form := h.send(http.MethodGet, "/login", nil).form("/login")
-	form.Set("name", name)
-	form.Set("password", "correct horse")
-	if r := h.send(http.MethodPost, "/login", form); r.code != http.StatusSeeOther {
-		h.t.Fatalf("signing in as %s: %d\n%s", name, r.code, r.body)
-	}
+// letter is a message that is like no other.
+func letter(n int, from, subject string) []byte {
+	return fmt.Appendf(nil, "From: %s <%[2]s@example.org>\r\nTo: %[3]s\r\nSubject: %[4]s\r\nMessage-ID: <letter%[5]d@example.org>\r\nDate: Thu, 12 Mar 2026 09:00:00 +0000\r\n\r\nShall we meet at the bridge?\r\n",
+		from, strings.ToLower(from), demo.OwnerAddress, subject, n)
 }

@@ -102,21 +102,6 @@ func TestAMessageIsTakenApartAsTheDeskDoes(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOnTheMessagesPage(t *testing.T) {
-	t.Parallel()
-	h := lived(t)
-	key := h.list(desk.MessagesRequest{Outcome: "ordinary"}).Messages[0].Message
-	path := "/a/nora/messages/" + key
-	page := h.press(h.see(path), path+"/feedback", url.Values{"say": {"important"}})
-	now := h.list(desk.MessagesRequest{Search: key}).Messages[0]
-	if got := page.text("p.say"); !strings.Contains(got, "You said important:") || !strings.Contains(got, plot.Signed(now.Score)) || !strings.Contains(got, "Hinged marks it.") {
-		t.Errorf("it says %q", got)
-	}
-	if got := page.text("p.wrong"); !strings.Contains(got, "This was a wrong decision: it was called ordinary, and you called it important.") {
-		t.Errorf("of the decision it says %q", got)
-	}
-}
-
 func TestAMessageWithoutWords(t *testing.T) {
 	t.Parallel()
 	h := lived(t)
@@ -203,5 +188,20 @@ func TestFiguresAgreeFromPageToPage(t *testing.T) {
 	}
 	if got := len(h.see("/a/nora/messages?show=wrong").all("b.warn")); fmt.Sprint(got) != wrong {
 		t.Errorf("%d rows are called wrong, the overview has %s", got, wrong)
+	}
+}
+
+func TestAnAnswerOnTheMessagesPage(t *testing.T) {
+	t.Parallel()
+	h := lived(t)
+	key := h.list(desk.MessagesRequest{Outcome: "ordinary"}).Messages[0].Message
+	path := "/a/nora/messages/" + key
+	page := h.press(h.see(path), path+"/feedback", url.Values{"say": {"important"}})
+	now := h.list(desk.MessagesRequest{Search: key}).Messages[0]
+	if got := page.text("p.say"); !strings.Contains(got, "You said important:") || !strings.Contains(got, plot.Signed(now.Score)) || !strings.Contains(got, "Hinged marks it.") {
+		t.Errorf("it says %q", got)
+	}
+	if got := page.text("p.wrong"); !strings.Contains(got, "This was a wrong decision: it was called ordinary, and you called it important.") {
+		t.Errorf("of the decision it says %q", got)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/face/dashboard/plot"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/demo"
@@ -199,26 +198,6 @@ func TestAnAnswerCountsAtOnceAndCanBeTakenBack(t *testing.T) {
 	}
 	if r := h.send(http.MethodPost, action, url.Values{"say": {"ordinary"}}); r.code != http.StatusForbidden {
 		t.Errorf("a form from elsewhere: %d", r.code)
-	}
-}
-
-func TestOnlyTheOwnerSeesMail(t *testing.T) {
-	t.Parallel()
-	h := lived(t)
-	key := h.list(desk.MessagesRequest{}).Messages[0].Message
-	h.serve(dashboard.Options{Users: []dashboard.User{{Name: "op", PasswordHash: quickHash(t), Operator: true}, {Name: "bob", PasswordHash: quickHash(t), Accounts: []string{"bob"}}}})
-	for name, want := range map[string]int{"op": http.StatusForbidden, "bob": http.StatusNotFound} {
-		h.signIn(name)
-		for _, path := range []string{"messages", "messages/" + key, "ask", "words", "ledger", "ledger/undo?since=all"} {
-			if r := h.send(http.MethodGet, "/a/nora/"+path, nil); r.code != want || strings.Contains(r.body, "larkfield") {
-				t.Errorf("%s gets %s: %d, want %d", name, path, r.code, want)
-			}
-		}
-		for _, path := range []string{"messages/" + key + "/feedback", "ask/" + key, "ledger/undo", "pause", "resume"} {
-			if r := h.send(http.MethodPost, "/a/nora/"+path, url.Values{"say": {"ordinary"}}); r.code < 400 {
-				t.Errorf("%s posts to %s: %d", name, path, r.code)
-			}
-		}
 	}
 }
 

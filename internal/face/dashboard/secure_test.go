@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -229,9 +228,7 @@ func TestOnlyNamesOfThisMachineAreAnswered(t *testing.T) {
 	pair := Options{Users: people(t), CertFile: filepath.Join(dir, "c.pem"), KeyFile: filepath.Join(dir, "k.pem")}
 	cert, key := testkit.NewAuthority(t, "ours").Issue("client", time.Now().Add(time.Hour))
 	for name, content := range map[string][]byte{pair.CertFile: cert, pair.KeyFile: key} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, name, content)
 	}
 	for _, c := range []struct {
 		name      string
@@ -446,16 +443,5 @@ func TestListenRefusesWhatIsNotSafe(t *testing.T) {
 	taken := preparing(t, Options{})
 	if _, err := Listen(Options{Listen: taken.listener.Addr().String()}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a port that is taken: %v", err)
-	}
-}
-
-func TestSpansOfTime(t *testing.T) {
-	t.Parallel()
-	for d, want := range map[time.Duration]string{
-		12 * time.Hour: "12 hours", time.Hour: "1 hour", 90 * time.Minute: "90 minutes", time.Minute: "1 minute", 61 * time.Second: "61 seconds", time.Second: "1 second",
-	} {
-		if got := span(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
 	}
 }

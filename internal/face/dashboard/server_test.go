@@ -237,19 +237,3 @@ func (b *browser) leave(everywhere string) answer {
 	b.t.Helper()
 	return b.post("/sign-out", url.Values{"csrf": {csrf(b.t, b.get("/a/ann/figures").body)}, "everywhere": {everywhere}})
 }
-
-func TestSigningInLeadsToThePageThatWasAskedFor(t *testing.T) {
-	t.Parallel()
-	s := serving(t, Options{Users: []User{{Name: "ann", PasswordHash: quickHash(t, "correct horse"), Accounts: []string{"ann"}}}})
-	b := browse(t, s)
-	const want = "/login?next=%2Fa%2Fann%2Fmessages%3Fq%3Dx"
-	if got := b.get("/a/ann/messages?q=x"); got.code != http.StatusSeeOther || got.to() != want {
-		t.Fatalf("got %d to %s, want %s", got.code, got.to(), want)
-	}
-	if got := b.signIn("ann", "correct horse", "/a/ann/messages?q=x"); got != "/a/ann/messages?q=x" {
-		t.Errorf("led to %s", got)
-	}
-	if got := b.get("/"); got.to() != "/a/ann/" {
-		t.Errorf("the first page: %d to %s", got.code, got.to())
-	}
-}

@@ -95,9 +95,7 @@ func TestASessionDoesNotOutliveWhatItBeganWith(t *testing.T) {
 			}
 			switch name {
 			case "the file is damaged":
-				if err := os.WriteFile(file, []byte(`{"version":1,"sessions":{"x":`), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Write(t, file, `{"version":1,"sessions":{"x":`)
 			case "the file can't be kept": // a directory has its name
 				if err := os.Remove(file); err != nil {
 					t.Fatal(err)
@@ -131,10 +129,7 @@ func TestTheFileOfSessionsSignsNobodyIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Read(t, file)
 	for _, c := range b.http.Jar.Cookies(u) {
 		if strings.Contains(string(data), c.Value) {
 			t.Errorf("the file has the cookie %s", c.Name)

@@ -3,7 +3,6 @@
 package dashboard_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hinged/hinged/internal/account/filter"
-	"github.com/hinged/hinged/internal/face/dashboard"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/demo"
 	"github.com/hinged/hinged/internal/testkit"
@@ -75,44 +73,6 @@ func TestOnAPhoneTheFirstMessageIsOnTheFirstScreen(t *testing.T) {
 			b.Open(h.base + "/a/nora/")
 			picture(t, b, "light-"+name)
 		})
-	}
-}
-
-// What somebody typed and pressed is not lost with the daemon, and can be sent once it is back.
-func TestAFormOutlivesTheDaemon(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("it starts Chromium")
-	}
-	h := newHome(t, homeOptions())
-	h.arrive(letter(1, "Ada", "The first"), homeStart.Add(time.Hour))
-	sessions := filepath.Join(t.TempDir(), "sessions.json")
-	h.serve(dashboard.Options{SessionFile: sessions})
-	b := testkit.StartBrowser(t, testkit.Light)
-	b.Open(h.server.Link().URL)
-	b.Open(h.base + "/a/nora/messages")
-	b.Fill("#q", "the first bridge")
-	h.mu.Lock()
-	server := h.server
-	h.mu.Unlock()
-	if err := errors.Join(server.Stop(), server.Close()); err != nil {
-		t.Fatal(err)
-	}
-	for _, press := range []string{"form[role=search] button", ".msgs button[value=important]"} {
-		b.Click(press)
-		b.Await("that it says so", `document.getElementById('unsent')?.innerText.includes('nothing was sent')`)
-		if got := testkit.Eval[string](b, `document.getElementById('q').value + ' ' + location.pathname`); got != "the first bridge /a/nora/messages" {
-			t.Errorf("the page has %q", got)
-		}
-		picture(t, b, "unsent")
-		testkit.Eval[any](b, `document.getElementById('unsent').remove()`)
-	}
-	b.Problems() // that nobody answered
-	h.serve(dashboard.Options{SessionFile: sessions, Listen: strings.TrimPrefix(h.base, "http://")})
-	b.Leave(func() { b.Click(".msgs button[value=important]") })
-	b.Await("the answer", `document.querySelector('.msgs button[value=important]').getAttribute('aria-pressed') === 'true'`)
-	if p := b.Problems(); len(p) > 0 {
-		t.Errorf("the browser complains: %q", p)
 	}
 }
 
@@ -265,33 +225,4 @@ func TestInShadowTheOverviewAsksFirstAndShowsWhatItWouldHaveMarked(t *testing.T)
 	if next.to != "/a/nora/" || !strings.Contains(next.text("main"), "You said ordinary") || strings.Contains(next.body, `id="q-`+key+`"`) {
 		t.Errorf("the answer leads to %s:\n%s", next.to, next.text("main"))
 	}
-}
-
-func TestAMarkIsUndoneInItsLine(t *testing.T) {
-	t.Parallel()
-	h := newHome(t, homeOptions())
-	h.live(demo.NewPlan(3, homeStart, 60, 7*24*time.Hour).Live[:60])
-	list, err := desk.GetMessages.Do(t.Context(), h.daemon, "nora", desk.MessagesRequest{Outcome: "important"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range list.Messages {
-		if !m.Marked {
-			continue
-		}
-		page := h.see("/a/nora/messages?show=important")
-		form := page.form("/a/nora/ledger/undo")
-		form.Set("message", m.Message)
-		form.Set("back", "/a/nora/messages?show=important#m-"+m.Message)
-		r := h.send("POST", "/a/nora/ledger/undo", form)
-		h.status("no mark", func(desk.AccountStatus) bool {
-			now, err := desk.GetMessages.Do(t.Context(), h.daemon, "nora", desk.MessagesRequest{Messages: []string{m.Message}})
-			return err == nil && !now.Messages[0].Marked
-		})
-		if r.to != "/a/nora/messages?show=important#m-"+m.Message {
-			t.Errorf("it leads to %s", r.to)
-		}
-		return
-	}
-	t.Error("nothing is marked")
 }

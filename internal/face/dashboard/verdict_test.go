@@ -108,30 +108,3 @@ func TestTheVerdictTellsWhyThereAreNoMarks(t *testing.T) {
 		}
 	}
 }
-
-func TestTimesAreThoseOfTheOwnersDays(t *testing.T) {
-	t.Parallel()
-	zone, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Midnight in New York is at 04:00 UTC then.
-	p := &page{Account: "a/b?", now: time.Date(2026, 7, 2, 5, 0, 0, 0, time.UTC), zone: zone}
-	for want, got := range map[string]string{
-		"00:59":              p.At(time.Date(2026, 7, 2, 4, 59, 0, 0, time.UTC)),
-		"1 Jul":              p.At(time.Date(2026, 7, 2, 3, 59, 59, 0, time.UTC)),
-		"yesterday 23:59":    p.Moment(time.Date(2026, 7, 2, 3, 59, 59, 0, time.UTC)),
-		"today 00:00":        p.Moment(time.Date(2026, 7, 2, 4, 0, 0, 0, time.UTC)),
-		"30 June":            p.Moment(time.Date(2026, 6, 30, 12, 0, 0, 0, time.UTC)),
-		"31 Dec 2025":        p.At(time.Date(2026, 1, 1, 4, 59, 0, 0, time.UTC)),
-		"Yesterday":          p.Day(time.Date(2026, 7, 1, 4, 0, 0, 0, time.UTC)),
-		"/a/a%2Fb%3F/":       p.URL(),
-		"/a/a%2Fb%3F/x/y%20": p.URL("x", "y "),
-		"6–12 Mar":           p.Span("2026-03-06", "2026-03-12"),
-		"27 Feb–5 Mar":       p.Span("2026-02-27", "2026-03-05"),
-	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

@@ -183,11 +183,7 @@ func TestOneLetterADayOnDovecot(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan time.Time, 1)
 	go func() { done <- writer("INBOX").step(ctx) }()
-	for deadline := time.Now().Add(patience); !p.Frozen(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no APPEND came")
-		}
-	}
+	testkit.Until(t, func() bool { return p.Frozen() }, "no APPEND came")
 	cancel()
 	<-done
 	if got := h.ledger(); len(got) != 1 || got[0] != "sending" {

@@ -3,18 +3,13 @@
 package metrics
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/testkit"
 )
 
@@ -50,10 +45,7 @@ func alerts(t *testing.T) (out []rule) {
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(deploy, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, filepath.Join(deploy, path))
 	return text
 }
 
@@ -77,84 +69,5 @@ func TestEveryAlertSaysWhatToDoAndIsTried(t *testing.T) {
 	}
 	if len(seen) < 15 {
 		t.Errorf("there are %d alerts", len(seen))
-	}
-}
-
-// panel is one of the Grafana dashboard.
-type panel struct {
-	ID          int
-	Type, Title string
-	GridPos     struct{ H, W, X, Y int }
-	Targets     []struct{ Expr, RefID string }
-}
-
-func panels(t *testing.T) []panel {
-	t.Helper()
-	var board struct{ Panels []panel }
-	if err := json.Unmarshal(read(t, "grafana/hinged.json"), &board); err != nil {
-		t.Fatal(err)
-	}
-	return board.Panels
-}
-
-func TestTheDashboardsPanelsAreSound(t *testing.T) {
-	ids := map[int]bool{}
-	cells := map[[2]int]string{}
-	for _, p := range panels(t) {
-		if ids[p.ID] || p.Title == "" || p.Type != "row" && len(p.Targets) == 0 {
-			t.Errorf("panel %d %q: a number twice, no title, or nothing to show", p.ID, p.Title)
-		}
-		ids[p.ID] = true
-		if g := p.GridPos; g.W < 1 || g.H < 1 || g.X < 0 || g.X+g.W > 24 {
-			t.Errorf("panel %q lies at %+v", p.Title, g)
-		}
-		for x := range p.GridPos.W {
-			for y := range p.GridPos.H {
-				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
-				if other := cells[at]; other != "" {
-					t.Fatalf("panels %q and %q overlap", p.Title, other)
-				}
-				cells[at] = p.Title
-			}
-		}
-	}
-}
-
-// A query for what there is not shows nothing and never fires.
-func TestAlertsAndDashboardUseMetricsThatThereAre(t *testing.T) {
-	m := New(Options{Host: newHost(t)})
-	m.Show(desk.Shown{Account: "ann", Deed: desk.DeedLearnt, Source: "mark", Label: "important"})
-	there := map[string]bool{"process_cpu_seconds_total": true}
-	families, err := prometheus.Gatherers{m.registry}.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		there[f.GetName()] = true
-	}
-	queries := map[string]string{}
-	for _, r := range alerts(t) {
-		queries["alert "+r.Alert] = r.Expr
-	}
-	for _, p := range panels(t) {
-		for _, target := range p.Targets {
-			queries["panel "+p.Title+" "+target.RefID] = target.Expr
-		}
-	}
-	used := 0
-	for where, q := range queries {
-		for _, name := range regexp.MustCompile(`\b(?:hinged|process|go)_[a-z0-9_]+`).FindAllString(q, -1) {
-			used++
-			base := name
-			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-				base = strings.TrimSuffix(base, suffix)
-			}
-			if !there[name] && !there[base] {
-				t.Errorf("%s uses %s, which there is not", where, name)
-			}
-		}
-	}
-	if used < 50 {
-		t.Errorf("only %d metrics are used", used)
 	}
 }

@@ -337,17 +337,3 @@ func TestEveryReasonOfADeadLetterIsCounted(t *testing.T) {
 		t.Errorf("%d reasons are declared and %d listed", n, len(kafka.Reasons()))
 	}
 }
-
-func BenchmarkAScrapeOfAThousandAccounts(b *testing.B) {
-	h := newHost(b)
-	one := h.status.Accounts[0]
-	for i := range 1000 {
-		one.Account = fmt.Sprint("account", i)
-		h.status.Accounts = append(h.status.Accounts, one)
-	}
-	m := New(Options{Host: h})
-	for b.Loop() {
-		w := httptest.NewRecorder()
-		m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // bench is a target whose time and whose receiver a test plays.
@@ -356,9 +357,7 @@ func TestQueuesAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(to *Target) { to.QuietFrom, to.QuietTo = 8*time.Hour, 10*time.Hour })
 	b.l.path = filepath.Join(b.dir, "not", "written", "each", "time") // 1,000 files are slow
-	if err := os.WriteFile(filepath.Join(b.dir, "not"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Write(t, filepath.Join(b.dir, "not"), "")
 	for i := range mostWaiting {
 		b.mark(i, "")
 	}
@@ -398,9 +397,7 @@ func TestADamagedFileIsSetAside(t *testing.T) {
 	for _, text := range []string{"{", `{"version": 2}`} {
 		b := newBench(t, nil)
 		b.mark(1, "Ann")
-		if err := os.WriteFile(b.l.path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Write(t, b.l.path, text)
 		b.restart()
 		if kept, err := os.ReadFile(b.l.path + ".damaged"); err != nil || string(kept) != text {
 			t.Errorf("%s: set aside is %q, %v", text, kept, err)

@@ -17,9 +17,8 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/testkit"
 )
-
-const patience = time.Minute
 
 // received is what a server was sent.
 type received struct{ method, path, token, body string }
@@ -128,15 +127,12 @@ func TestACommandReadsJSONAndIsBoundInTime(t *testing.T) {
 	if err := send(t.Context(), &Target{Command: []string{script, "a b", out}}, sample()); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Read(t, out)
 	var got Notification
 	if err := json.Unmarshal(text, &got); err != nil || got.Text != "From Théo" || got.Message != "abc" {
 		t.Errorf("the command read %s (%v)", text, err)
 	}
-	err = send(t.Context(), &Target{Command: []string{script, "secret"}}, sample())
+	err := send(t.Context(), &Target{Command: []string{script, "secret"}}, sample())
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a command that fails gives %v", err)
 	}
@@ -191,11 +187,7 @@ func TestANotifierTellsOverItsWholeLife(t *testing.T) {
 	}
 	await := func(count int) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); len(all()) < count; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d requests came, want %d: %+v", len(all()), count, all())
-			}
-		}
+		testkit.Until(t, func() bool { return len(all()) >= count }, count, " requests never came")
 	}
 	n, stop := start()
 	n.Show(desk.Shown{Account: "me", Deed: desk.DeedMarked, Message: key(1), From: "Ann"})

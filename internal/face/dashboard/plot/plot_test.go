@@ -101,17 +101,6 @@ func TestScoreBarsGoFromZeroToTheScore(t *testing.T) {
 	}
 }
 
-func TestRangeHasRoomForAllScores(t *testing.T) {
-	for want, scores := range map[float64][]float64{1: {0.2, -1}, 1.5: {0.2, -1.01}, 2: {2}, 3: {2.6, 70}} {
-		if got := RangeOf(scores...); got != want {
-			t.Errorf("range of %v is %v, want %v", scores, got, want)
-		}
-	}
-	if got := RangeOf(); got != 1 {
-		t.Errorf("range of nothing is %v", got)
-	}
-}
-
 func TestScalesAreRoundAndHighEnough(t *testing.T) {
 	round := regexp.MustCompile(`^(1|2|2\.5|3|4|5)(e[+-]\d+)?$`)
 	for range 10_000 {
