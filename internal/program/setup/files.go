@@ -12,6 +12,7 @@ import (
 
 	"github.com/hinged/hinged/internal/host/atomicfile"
 	"github.com/hinged/hinged/internal/host/zones"
+	"github.com/hinged/hinged/store/boltfile"
 )
 
 // ErrExists is wrapped when a file would be written over.
@@ -35,8 +36,11 @@ func Write(force bool, files ...File) (err error) {
 			}
 		}
 	}
-	var placed []string
+	var staged, placed []string
 	defer func() {
+		for _, path := range staged {
+			_ = os.Remove(path) // it is an error's leftover, or moved away
+		}
 		if err != nil && !force {
 			for _, path := range placed {
 				_ = os.Remove(path)
@@ -46,7 +50,18 @@ func Write(force bool, files ...File) (err error) {
 	for _, f := range files {
 		err := os.MkdirAll(filepath.Dir(f.Path), above(files))
 		if err == nil {
-			err = atomicfile.Write(f.Path, f.Data, f.Mode)
+			var path string
+			path, err = atomicfile.Stage(f.Path, f.Data, f.Mode)
+			staged = append(staged, path)
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", f.Path, err)
+		}
+	}
+	for i, f := range files {
+		err := boltfile.Place(staged[i], f.Path, force)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s %w", f.Path, ErrExists) // somebody made it just now
 		}
 		if err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)

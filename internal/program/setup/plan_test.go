@@ -127,6 +127,11 @@ func TestFilesAreWrittenWholeForTheirOwnerOrNotAtAll(t *testing.T) {
 	if err := Write(false, File{filepath.Join(dir, "third"), nil, 0o600}, File{blocked, nil, 0o600}); err == nil {
 		t.Error("a file below a file was written")
 	}
+	// Nor is a file replaced that comes after the look: here by the same call.
+	twice := filepath.Join(dir, "twice")
+	if err := Write(false, File{twice, nil, 0o600}, File{twice, nil, 0o600}); !errors.Is(err, ErrExists) {
+		t.Errorf("a file that was made meanwhile: %v", err)
+	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v, %v", left, err)
