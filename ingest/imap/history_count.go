@@ -22,9 +22,14 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		return nil, err
 	}
 	p.validity = b.validity
+	listed := func() (uidRanges, error) {
+		existing, missing, err := v.existing(lastUID, v.data.NumMessages)
+		h.src.hides(b, missing)
+		return existing, err
+	}
 	if v.first && v.data.UIDNext == 0 && v.data.NumMessages > 0 {
 		// The server did not say where the past ends: behind what there is now.
-		existing, err := v.search(^uint32(0)-1, v.data.NumMessages)
+		existing, err := listed()
 		if err != nil {
 			return nil, err
 		}
@@ -38,10 +43,15 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 	if b.backlog <= b.next || v.data.NumMessages == 0 {
 		return nil, nil
 	}
+	existing, err := listed()
+	if err != nil {
+		return nil, err
+	}
+	existing, _ = existing.before(b.backlog)
+	_, existing = existing.before(b.next)
 	var out []piece
 	most := int(v.data.NumMessages)
-	sess.beginFor(most)
-	err = v.fetch(goimap.UIDSet{{Start: goimap.UID(b.next), Stop: goimap.UID(b.backlog - 1)}}, goimap.FetchOptions{
+	err = v.fetch(existing, goimap.FetchOptions{
 		Flags: true, InternalDate: true, RFC822Size: true,
 	}, nil, func(got fetched) error {
 		if len(out) >= v.most(most) {
@@ -115,8 +125,7 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 	}
 	slices.Sort(uids)
 	ready := make(map[uint32]fetched, len(chunk))
-	v.session.beginFor(len(chunk))
-	err := v.fetch(rangesOf(uids).set(), v.bodyItems(chunk[0].large), v.readText, func(got fetched) error {
+	err := v.fetch(rangesOf(uids), v.bodyItems(chunk[0].large), v.readText, func(got fetched) error {
 		ready[got.uid] = got
 		return nil
 	})

@@ -44,6 +44,7 @@ const (
 	keyIdle      = "idle"
 	keyCondstore = "condstore"
 	keyLine      = "connection"
+	keyHidden    = "hidden"
 )
 
 // Source watches one account. Make one with New.
@@ -81,6 +82,7 @@ type Source struct {
 	lines      map[string]line
 	remain     map[string]int // by mailbox
 	looks      map[string]ingest.Look
+	hidden     map[string]int64      // messages that the server does not show, by mailbox
 	unwatched  map[string]goimap.UID // UIDNEXT of the mailboxes that are not watched; nil: not known
 }
 
@@ -116,7 +118,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 		login: make(chan struct{}, 1),
 		limit: newLoginLimit(o.LoginEvery),
 		asked: make(chan errand),
-		lines: map[string]line{}, remain: map[string]int{},
+		lines: map[string]line{}, remain: map[string]int{}, hidden: map[string]int64{},
 	}
 	s.idle = s.watches(inbox, ingest.RoleInbox)
 	for _, k := range known {
@@ -390,6 +392,7 @@ func (s *Source) Status() ingest.Status {
 	st.Looks = maps.Clone(s.looks)
 	for name, l := range st.Looks {
 		l.Listening = l.Listening && s.lines[lineInbox].up
+		l.Hidden = int(s.hidden[name])
 		st.Looks[name] = l
 	}
 	return st
