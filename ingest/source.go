@@ -90,6 +90,8 @@ type Look struct {
 	At time.Time
 	// Listening: the server is to speak up by itself since then (IDLE).
 	Listening bool
+	// Hidden is how many messages the mailbox has that the server does not show.
+	Hidden int
 }
 
 // Known is what the store remembers of one mailbox, from which a source

@@ -204,8 +204,7 @@ func (p *Probe) Tally(since time.Time, limit int) (Tally, error) {
 		_, found = found.cut(t.Messages - limit)
 	}
 	uses := map[string]*KeywordUse{}
-	p.s.beginFor(int(found.len()))
-	err = p.s.fetch(found.set(), goimap.FetchOptions{Flags: true}, nil, func(m fetched) error {
+	err = p.s.fetchListed(found, 1, goimap.FetchOptions{Flags: true}, nil, func(m fetched) error {
 		if m.hasFlags {
 			t.count(m, uses)
 		}
@@ -266,7 +265,23 @@ func (p *Probe) search(c *goimap.SearchCriteria) (uidRanges, error) {
 	if p.open == nil || p.open.NumMessages == 0 {
 		return nil, nil
 	}
-	return p.s.search(c, ^uint32(0)-1, p.open.NumMessages)
+	return p.s.searchAll(*c, p.open.NumMessages)
+}
+
+// Limit returns for how many messages the server answers one command, as far as is known;
+// 0 is for any number.
+func (p *Probe) Limit() int { return p.s.limit }
+
+// Hidden returns how many messages of the open mailbox the server does not show, however
+// it is asked.
+func (p *Probe) Hidden() (int, error) {
+	n := p.open.NumMessages
+	more, err := p.s.window(newMailbox(p.name, ingest.RoleOther), n)
+	if err != nil {
+		return 0, err
+	}
+	_, missing, err := p.s.existing(1, lastUID, n, int64(n))
+	return int(more + missing), err
 }
 
 // flags reads the flags of one message of the open mailbox.
