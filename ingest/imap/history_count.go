@@ -24,7 +24,8 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 	p.validity = b.validity
 	listed := func() (uidRanges, error) {
 		existing, missing, err := v.existing(lastUID, v.data.NumMessages)
-		h.src.hides(b, missing)
+		v.noteShown(existing, missing)
+		h.src.noteLook(b, false)
 		return existing, err
 	}
 	if v.first && v.data.UIDNext == 0 && v.data.NumMessages > 0 {

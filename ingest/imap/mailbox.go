@@ -50,10 +50,10 @@ type mailbox struct {
 	sets    [][]string
 	index   map[string]uint32 // of sets, by their flags joined
 
-	// How many messages the server has more than it opens the mailbox with, and how many
-	// of those are in no answer. Only changed by the goroutine that watches the mailbox.
-	window, missing int64
-	shown           uint64 // see shownFrom
+	// How many messages the server shows, how many it has beyond those it opens the mailbox
+	// with, and how many of the latter are in no answer.
+	messages, window, missing int64
+	shown                     uint64 // see shownFrom
 
 	// A message on which connections broke in a row, and how much it is to blame.
 	suspect uint32

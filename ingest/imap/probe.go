@@ -268,20 +268,16 @@ func (p *Probe) search(c *goimap.SearchCriteria) (uidRanges, error) {
 	return p.s.searchAll(*c, p.open.NumMessages)
 }
 
-// Limit returns for how many messages the server answers one command, as far as is known;
-// 0 is for any number.
-func (p *Probe) Limit() int { return p.s.limit }
-
-// Hidden returns how many messages of the open mailbox the server does not show, however
-// it is asked.
-func (p *Probe) Hidden() (int, error) {
+// Shown finds out which part of the open mailbox the server shows, and for how many
+// messages it answers one command, 0: for any number.
+func (p *Probe) Shown() (l ingest.Look, limit int, err error) {
 	n := p.open.NumMessages
-	more, err := p.s.window(newMailbox(p.name, ingest.RoleOther), n)
+	window, err := p.s.window(newMailbox(p.name, ingest.RoleOther), n)
 	if err != nil {
-		return 0, err
+		return l, 0, err
 	}
-	_, missing, err := p.s.existing(1, lastUID, n, int64(n))
-	return int(more + missing), err
+	existing, missing, err := p.s.existing(1, lastUID, n, int64(n))
+	return ingest.Look{Shown: int(existing.len()), Hidden: int(window + missing)}, p.s.limit, err
 }
 
 // flags reads the flags of one message of the open mailbox.

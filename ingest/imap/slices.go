@@ -131,27 +131,24 @@ func (s *session) fetchListed(listed uidRanges, lines int, o goimap.FetchOptions
 			var came []uint32
 			s.beginFor(lines * int(slice.len()))
 			err := s.fetch(set, o, text, func(got fetched) error {
-				asked := slice.has(got.uid)
-				if asked {
+				if slice.has(got.uid) {
 					came = append(came, got.uid)
+				} else if before > 0 {
+					return nil // it came before
 				}
-				if asked || before == 0 {
-					return each(got)
-				}
-				return nil
+				return each(got)
 			})
-			if err != nil && (len(came) == 0 || !overLimit(err)) {
+			switch {
+			case err != nil && (len(came) == 0 || !overLimit(err)):
 				return err
-			}
-			if len(came) == 0 {
-				break // expunged meanwhile
-			}
-			if before > 0 {
+			case len(came) > 0 && before > 0:
 				s.learn(before)
 			}
 			before = len(came)
 			slices.Sort(came)
-			slice = slice.without(rangesOf(came))
+			if slice = slice.without(rangesOf(came)); before == 0 {
+				break // the others were expunged meanwhile
+			}
 		}
 	}
 	return nil
@@ -191,14 +188,13 @@ func (b *mailbox) shownFrom(existing uidRanges, exists uint32) uint64 {
 	return 0
 }
 
-// hides notes how many messages of a mailbox are in no answer of the server.
-func (s *Source) hides(b *mailbox, missing int64) {
-	if missing != b.missing && missing > 0 {
-		s.log.Warn("the server does not show all messages of a mailbox; the others are not taken for gone",
-			keyMailbox, b.name, keyHidden, missing)
+// noteShown notes which of the messages with which a mailbox was opened the server shows.
+func (v *visit) noteShown(existing uidRanges, missing int64) {
+	b := v.mailbox
+	before := b.window + b.missing
+	b.messages, b.window, b.missing = existing.len(), v.window, missing
+	if hidden := b.window + missing; hidden > 0 && hidden != before {
+		v.s.log.Warn("the server does not show all messages of a mailbox; the others do not count as gone",
+			keyMailbox, b.name, "shown", b.messages, "hidden", hidden)
 	}
-	b.missing = missing
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hidden[b.name] = b.window + missing
 }

@@ -44,7 +44,6 @@ const (
 	keyIdle      = "idle"
 	keyCondstore = "condstore"
 	keyLine      = "connection"
-	keyHidden    = "hidden"
 )
 
 // Source watches one account. Make one with New.
@@ -82,7 +81,6 @@ type Source struct {
 	lines      map[string]line
 	remain     map[string]int // by mailbox
 	looks      map[string]ingest.Look
-	hidden     map[string]int64      // messages that the server does not show, by mailbox
 	unwatched  map[string]goimap.UID // UIDNEXT of the mailboxes that are not watched; nil: not known
 }
 
@@ -118,7 +116,7 @@ func New(o Options, known []ingest.Known) (*Source, error) {
 		login: make(chan struct{}, 1),
 		limit: newLoginLimit(o.LoginEvery),
 		asked: make(chan errand),
-		lines: map[string]line{}, remain: map[string]int{}, hidden: map[string]int64{},
+		lines: map[string]line{}, remain: map[string]int{},
 	}
 	s.idle = s.watches(inbox, ingest.RoleInbox)
 	for _, k := range known {
@@ -392,7 +390,6 @@ func (s *Source) Status() ingest.Status {
 	st.Looks = maps.Clone(s.looks)
 	for name, l := range st.Looks {
 		l.Listening = l.Listening && s.lines[lineInbox].up
-		l.Hidden = int(s.hidden[name])
 		st.Looks[name] = l
 	}
 	return st
@@ -400,13 +397,13 @@ func (s *Source) Status() ingest.Status {
 
 // noteLook notes that the server has just answered about a mailbox, and whether it is to
 // speak up by itself from now on.
-func (s *Source) noteLook(mailbox string, listening bool) {
+func (s *Source) noteLook(b *mailbox, listening bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.looks == nil {
 		s.looks = map[string]ingest.Look{}
 	}
-	s.looks[mailbox] = ingest.Look{At: wallClock(), Listening: listening}
+	s.looks[b.name] = ingest.Look{At: wallClock(), Listening: listening, Shown: int(b.messages), Hidden: int(b.window + b.missing)}
 }
 
 func (s *Source) setLine(name string, up bool, problem string) {

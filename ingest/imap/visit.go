@@ -25,6 +25,7 @@ type visit struct {
 	fresh      bool   // nothing was synchronised since the SELECT
 	first      bool   // when it was opened, where the mailbox's backlog ends was not known
 	goneBefore uint32 // session.gone when it was opened
+	window     int64  // see mailbox
 	absent     bool   // when it was opened, the last look at the mailbox was long ago
 	stored     bool   // a flag was asked for by the request at hand, of a message unchanged since storedAt
 	storedAt   uint64
@@ -51,7 +52,7 @@ func (s *Source) open(ctx context.Context, sess *session, b *mailbox, readOnly b
 		condstore: sess.has(goimap.CapCondStore) && data.HighestModSeq != 0,
 		absent:    wallClock().Sub(b.lookedAt) > s.o.moment,
 	}
-	if b.window, err = sess.window(b, data.NumMessages); err != nil {
+	if v.window, err = sess.window(b, data.NumMessages); err != nil {
 		return nil, err
 	}
 	return v, v.adopt(ctx)
@@ -156,7 +157,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 		}
 		v.fresh = false
 		v.mailbox.looked(v.session)
-		v.s.noteLook(v.mailbox.name, false)
+		v.s.noteLook(v.mailbox, false)
 		return nil
 	}
 	// Arrivals first: someone may be waiting for their mark.
@@ -212,7 +213,7 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 	if err != nil {
 		return err
 	}
-	v.s.hides(b, missing)
+	v.noteShown(existing, missing)
 	if next == 0 && v.fresh {
 		next = 1
 		if n := len(existing); n > 0 {

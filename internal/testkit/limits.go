@@ -136,10 +136,6 @@ func (l *Limits) answer(f *Fake, c *FakeConn, cmd FakeCommand, set string, shown
 		_, items, _ := strings.Cut(cmd.Args, " ")
 		cmd.Args = strings.Join(uids, ",") + " " + items
 		if l.uidOnly[c] {
-			f.Messages = f.Messages[:0:0]
-			for _, m := range asked { // the line begins with the UID
-				f.Messages = append(f.Messages, m)
-			}
 			spell := f.Spell
 			f.Spell = func(line string) string {
 				_, rest, _ := strings.Cut(line, " FETCH (UID ")
@@ -149,9 +145,6 @@ func (l *Limits) answer(f *Fake, c *FakeConn, cmd FakeCommand, set string, shown
 			defer func() { f.Spell = spell }()
 		}
 		c.fetch(cmd)
-		if l.uidOnly[c] {
-			f.Spell = nil
-		}
 	}
 	c.Line("%s %s %sdone", cmd.Tag, end, code)
 }
