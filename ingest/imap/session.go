@@ -37,7 +37,7 @@ type session struct {
 	unhook func() bool // stops the closing of the connection by the context
 	onSync func()      // called when the session has caught up with the server
 
-	limit    int           // of messages for one command, 0 if none is known; see slices.go
+	limit    int           // of messages for one command, 0 if none is announced
 	gone     atomic.Uint32 // messages that the server said were expunged
 	dateless bool          // the server refused to search by date
 	code     codeWatch

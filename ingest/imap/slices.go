@@ -17,9 +17,8 @@ import (
 
 const (
 	capLimit = "MESSAGELIMIT" // in capabilities, with "=" and the limit; and a response code
-	// leastLimit is the least number of messages that is taken for a limit that the server
-	// does not announce: a few may be missing since they were expunged meanwhile.
-	leastLimit = 50
+	// fewGone is how many messages may be gone from a mailbox at once without a question.
+	fewGone = 50
 	// windowSize divides the number of messages in a mailbox whose server shows no more,
 	// and does not say so: Yahoo's windows have 1,000, 10,000 or 100,000.
 	windowSize = 1000
@@ -35,13 +34,6 @@ func announced(caps goimap.CapSet) int {
 		}
 	}
 	return 0
-}
-
-// learn notes that the server answered for n messages, and had more.
-func (s *session) learn(n int) {
-	if n >= leastLimit && (s.limit == 0 || n < s.limit) {
-		s.limit = n
-	}
 }
 
 // overLimit reports whether err is the server's no to a command of too many messages.
@@ -73,9 +65,6 @@ func (s *session) existing(first, last, exists uint32, want int64) (found uidRan
 			found, below = got.join(found), len(got) > 0
 		default:
 			return found, lacks(), nil
-		}
-		if len(got) > 0 {
-			s.learn(n)
 		}
 		if most := max(exists, s.exists()); found.len() > int64(most) {
 			err = s.broken("a mailbox of %d messages has %d UIDs", most, found.len())
@@ -116,39 +105,32 @@ func (s *session) searchAll(criteria goimap.SearchCriteria, exists uint32) (foun
 
 // fetchListed is fetch for messages that were listed: in slices, and again for those that
 // did not come, until none comes. Texts are asked for by their UIDs, all else by the range
-// that they are in, so that others may come, too. Each may add so many lines to the answer.
+// that they are in. Each may add so many lines to the answer.
 func (s *session) fetchListed(listed uidRanges, lines int, o goimap.FetchOptions, text textReader, each func(fetched) error) error {
 	for len(listed) > 0 {
 		slice := listed
 		if listed = nil; s.limit > 0 {
 			slice, listed = slice.cut(s.limit)
 		}
-		for before := 0; len(slice) > 0; {
+		for came := []uint32{0}; len(slice) > 0 && len(came) > 0; { // or the others were expunged
 			set := slice.set()
 			if text == nil {
 				set = slice.cover()
 			}
-			var came []uint32
+			came = nil
 			s.beginFor(lines * int(slice.len()))
 			err := s.fetch(set, o, text, func(got fetched) error {
-				if slice.has(got.uid) {
-					came = append(came, got.uid)
-				} else if before > 0 {
-					return nil // it came before
+				if !slice.has(got.uid) {
+					return nil
 				}
+				came = append(came, got.uid)
 				return each(got)
 			})
-			switch {
-			case err != nil && (len(came) == 0 || !overLimit(err)):
+			if err != nil && (len(came) == 0 || !overLimit(err)) {
 				return err
-			case len(came) > 0 && before > 0:
-				s.learn(before)
 			}
-			before = len(came)
 			slices.Sort(came)
-			if slice = slice.without(rangesOf(came)); before == 0 {
-				break // the others were expunged meanwhile
-			}
+			slice = slice.without(rangesOf(came))
 		}
 	}
 	return nil
@@ -157,7 +139,7 @@ func (s *session) fetchListed(listed uidRanges, lines int, o goimap.FetchOptions
 // window returns how many messages STATUS knows of in the open mailbox, beyond the n with
 // which it was opened. It is asked where there is reason to.
 func (s *session) window(b *mailbox, n uint32) (more int64, err error) {
-	shrunk := len(b.entries) >= int(n)+leastLimit
+	shrunk := len(b.entries) >= int(n)+fewGone
 	if !shrunk && (n == 0 || n%windowSize != 0 && (s.limit == 0 || int(n) < s.limit)) {
 		return 0, nil
 	}

@@ -363,9 +363,9 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 	if len(b.entries) == 0 {
 		return 0, nil
 	}
-	n := 0
+	var came []uint32
 	each := func(got fetched) error {
-		n++
+		came = append(came, got.uid)
 		top = max(top, got.modseq)
 		if !got.hasFlags {
 			return nil
@@ -377,16 +377,18 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 		return v.changed(ctx, got)
 	}
 	o := goimap.FetchOptions{Flags: true, ModSeq: v.condstore, ChangedSince: since}
-	if since > 0 {
+	limit := v.session.limit
+	if since > 0 || limit == 0 {
 		v.session.beginFor(len(b.entries))
 		v.session.code.start(limitCode)
 		err = v.session.fetch(goimap.UIDSet{{Start: 1, Stop: goimap.UID(b.top())}}, o, nil, each)
-		cut := v.session.code.end() || v.session.limit > 0 && n >= v.session.limit
-		if !cut || err != nil && !overLimit(err) {
+		cut := v.session.code.end() || limit > 0 && len(came) >= limit
+		if since > 0 && !cut || err != nil && !overLimit(err) {
 			return top, err
 		}
 	}
-	return top, v.session.fetchListed(b.listed(), 1, o, nil, each)
+	slices.Sort(came)
+	return top, v.session.fetchListed(b.listed().without(rangesOf(came)), 1, o, nil, each)
 }
 
 // away reports whether what is found now may have happened while no connection
