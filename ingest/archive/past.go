@@ -85,6 +85,13 @@ func (p *Past) Run(ctx context.Context, emit ingest.Emit) error {
 func (p *Past) report(ctx context.Context, m *Message, date time.Time, emit ingest.Emit) error {
 	l := m.Labels()
 	flags := ingest.CanonicalFlags(append(l.Flags, m.Flags...))
+	raw := m.Raw
+	for name, value := range fields(m.Raw) {
+		if !bytes.EqualFold(name, []byte("X-GM-THRID")) && !bytes.EqualFold(name, []byte("X-Gmail-Labels")) {
+			break
+		}
+		raw = raw[len(name)+len(":")+len(value):] // Google Takeout's own: as the server has it, it is the same message
+	}
 	for _, role := range l.Roles {
 		p.next[role]++
 		place := ingest.Place{Mailbox: "archive/" + role.String(), UIDValidity: p.validity, UID: p.next[role]}
@@ -93,7 +100,7 @@ func (p *Past) report(ctx context.Context, m *Message, date time.Time, emit inge
 				return err
 			}
 		}
-		a := ingest.Arrival{Place: place, Internal: date, Flags: flags, Raw: bytes.Clone(m.Raw), Size: m.Size, Backlog: true, Away: true}
+		a := ingest.Arrival{Place: place, Internal: date, Flags: flags, Raw: bytes.Clone(raw), Size: m.Size, Backlog: true, Away: true}
 		if err := emit(ctx, a); err != nil {
 			return err
 		}

@@ -22,31 +22,21 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		return nil, err
 	}
 	p.validity = b.validity
-	listed := func() (uidRanges, error) {
-		existing, missing, err := v.existing(lastUID, v.data.NumMessages)
-		v.noteShown(existing, missing)
-		h.src.noteLook(b, false)
-		return existing, err
+	existing, missing, err := v.existing(lastUID, v.data.NumMessages)
+	if err != nil {
+		return nil, err
 	}
-	if v.first && v.data.UIDNext == 0 && v.data.NumMessages > 0 {
+	v.noteShown(existing, missing)
+	h.src.noteLook(b, false)
+	if v.first && v.data.UIDNext == 0 && len(existing) > 0 {
 		// The server did not say where the past ends: behind what there is now.
-		existing, err := listed()
-		if err != nil {
-			return nil, err
-		}
-		if n := len(existing); n > 0 {
-			b.backlog = existing[n-1].last + 1
-		}
+		b.backlog = existing[len(existing)-1].last + 1
 		if err := v.progress(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if b.backlog <= b.next || v.data.NumMessages == 0 {
+	if b.backlog <= b.next {
 		return nil, nil
-	}
-	existing, err := listed()
-	if err != nil {
-		return nil, err
 	}
 	existing, _ = existing.before(b.backlog)
 	_, existing = existing.before(b.next)
