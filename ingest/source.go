@@ -4,6 +4,7 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -90,6 +91,17 @@ type Look struct {
 	At time.Time
 	// Listening: the server is to speak up by itself since then (IDLE).
 	Listening bool
+	// Shown is how many messages of the mailbox the server shows, Hidden how many more it
+	// counts.
+	Shown, Hidden int
+}
+
+// Part says in words which part of the mailbox the server shows; "" if it is all.
+func (l Look) Part(mailbox string) string {
+	if l.Hidden == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the mail server shows %d of %d messages in %s", l.Shown, l.Shown+l.Hidden, mailbox)
 }
 
 // Known is what the store remembers of one mailbox, from which a source

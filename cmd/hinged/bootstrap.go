@@ -17,6 +17,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/archive"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/face/desk"
@@ -28,6 +29,7 @@ import (
 type bootstrapFlags struct {
 	account            string
 	months, show, last int
+	archives           []string
 	dry, asJSON        bool
 }
 
@@ -71,6 +73,7 @@ have marked, and why.`,
 	cli.JSONFlag(c, &f.asJSON, "one JSON object; no address or subject is in it")
 	flags := c.Flags()
 	flags.IntVar(&f.months, "months", 12, "read the last so many months; 0: everything")
+	flags.StringArrayVar(&f.archives, "archive", nil, "read this `FILE`, such as the mbox of Google Takeout, instead of the mailbox; repeatable")
 	flags.BoolVar(&f.dry, "dry-run", false, "keep nothing; show what would have been marked")
 	flags.IntVarP(&f.show, "show", "n", 20, "dry run: how many messages to show")
 	flags.IntVar(&f.last, "last", 500, "dry run: of the last so many messages")
@@ -100,6 +103,9 @@ func (f *bootstrapFlags) run(cmd *cobra.Command) error {
 	o, err := pastOptions(configOf(cmd), f.account, past, log)
 	if err != nil {
 		return err
+	}
+	if len(f.archives) > 0 {
+		o.NewSource = func([]ingest.Known) (bootstrap.PastSource, error) { return archive.NewPast(f.archives, past.Since) }
 	}
 	bar := cli.NewBar(cmd.ErrOrStderr(), "reading")
 	bar.Lines, bar.Count = 10*time.Second, true
@@ -212,6 +218,10 @@ func printBootstrapped(w io.Writer, r *bootstrap.Report) {
 }
 
 func printReport(w io.Writer, r *bootstrap.Report) {
+	for _, part := range r.Hidden {
+		fmt.Fprintf(w, "WARNING: %s, and no more. All that it shows was read. What you see on the web may be more: "+
+			"see docs/large-mailboxes.md.\n\n", part)
+	}
 	if r.Messages == 0 {
 		fmt.Fprintf(w, "there is no mail to learn from\n")
 		return

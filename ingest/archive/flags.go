@@ -3,12 +3,15 @@
 package archive
 
 import (
+	"bytes"
 	"mime"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hinged/hinged/ingest"
 )
 
 // wanted are flags, keywords and labels that call a message important or answered: of
@@ -59,6 +62,58 @@ func (m *Message) Wanted() bool {
 		}
 	}
 	return false
+}
+
+// What labels of Google Takeout say, beside those with the names of customary mailboxes, in
+// the languages of Wanted: English, German, French, Spanish, Portuguese, Italian, Dutch.
+var (
+	labelInbox     = regexp.MustCompile(`^(inbox|posteingang|boîte de réception|recibidos|bandeja de entrada|caixa de entrada|posta in arrivo|postvak in)$`)
+	labelUnread    = regexp.MustCompile(`^(unread|ungelesen|non lus?|messages non lus|no leídos|não lid[ao]s?|da leggere|non letti|ongelezen)$`)
+	labelStarred   = regexp.MustCompile(`^(starred|markiert|suivis|messages suivis|destacados|com estrela|speciali|met ster)$`)
+	labelImportant = regexp.MustCompile(`^(importante?s?|wichtig|importanti|belangrijk)$`)
+)
+
+// Labels are what Google Takeout says of a message.
+type Labels struct {
+	Roles []ingest.Role // of where it lay; RoleImportant is Gmail's opinion, or the owner's
+	Flags []string      // \Seen, and \Flagged for a star
+}
+
+// Labels returns what the topmost X-Gmail-Labels field says, which Google Takeout puts above
+// what the sender wrote. A message without any was read, and archived.
+func (m *Message) Labels() Labels {
+	text, role, important := "", ingest.RoleArchive, false
+	for name, value := range fields(m.Raw) {
+		if strings.EqualFold(string(name), "x-gmail-labels") {
+			text = string(bytes.Join(bytes.Fields(value), []byte{' '}))
+			break
+		}
+	}
+	if plain, err := new(mime.WordDecoder).DecodeHeader(text); err == nil {
+		text = plain
+	}
+	flags := []string{`\Seen`}
+	for label := range strings.SplitSeq(strings.ToLower(text), ",") {
+		label = strings.Trim(label, ` "`)
+		use := ingest.Customary[label]
+		switch {
+		case labelUnread.MatchString(label):
+			flags = slices.DeleteFunc(flags, func(f string) bool { return f == `\Seen` })
+		case labelStarred.MatchString(label):
+			flags = append(flags, `\Flagged`)
+		case labelImportant.MatchString(label):
+			important = true
+		case labelInbox.MatchString(label) && role == ingest.RoleArchive:
+			role = ingest.RoleInbox
+		case use != ingest.RoleOther && use != ingest.RoleArchive:
+			role = use
+		}
+	}
+	l := Labels{Roles: []ingest.Role{role}, Flags: flags}
+	if important {
+		l.Roles = append(l.Roles, ingest.RoleImportant)
+	}
+	return l
 }
 
 // sequences are the flags of the messages of an MH folder by their numbers.

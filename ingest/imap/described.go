@@ -79,11 +79,11 @@ func (c *copying) copies(mailbox string, original described) (uids []uint32, val
 	if d.NumMessages == 0 {
 		return nil, d.UIDValidity, nil
 	}
-	criteria := &goimap.SearchCriteria{Larger: original.size - 1, Smaller: original.size + 1}
+	criteria := goimap.SearchCriteria{Larger: original.size - 1, Smaller: original.size + 1}
 	if original.messageID != "" {
-		criteria = &goimap.SearchCriteria{Header: []goimap.SearchCriteriaHeaderField{{Key: "Message-ID", Value: original.messageID}}}
+		criteria = goimap.SearchCriteria{Header: []goimap.SearchCriteriaHeaderField{{Key: "Message-ID", Value: original.messageID}}}
 	}
-	found, err := c.sess.search(criteria, ^uint32(0)-1, d.NumMessages)
+	found, err := c.sess.searchAll(criteria, d.NumMessages)
 	if err != nil {
 		return nil, 0, c.refused(err, ingest.MarkImpossible)
 	}
@@ -94,8 +94,8 @@ func (c *copying) copies(mailbox string, original described) (uids []uint32, val
 		_, found = found.cut(n - maxCopies)
 	}
 	var alike []uint32
-	c.sess.beginFor(2 * int(found.len())) // a line and a header for each
-	err = c.sess.fetch(found.set(), c.describing(), c.sess.readFields(maxFieldBytes), func(line fetched) error {
+	// A line and a header for each.
+	err = c.sess.fetchListed(found, 2, c.describing(), c.sess.readFields(maxFieldBytes), func(line fetched) error {
 		if m := describedBy(line); m.there && m.sum == original.sum && m.size == original.size {
 			alike = append(alike, line.uid)
 		}

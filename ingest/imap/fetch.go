@@ -27,9 +27,9 @@ const (
 // bareTries is how often a message is asked for whose text does not come.
 const bareTries = 3
 
-// fetch is session.fetch in the mailbox.
-func (v *visit) fetch(set goimap.UIDSet, o goimap.FetchOptions, text textReader, each func(fetched) error) error {
-	return v.session.fetch(set, o, text, func(got fetched) error {
+// fetch is session.fetchListed in the mailbox.
+func (v *visit) fetch(listed uidRanges, o goimap.FetchOptions, text textReader, each func(fetched) error) error {
+	return v.session.fetchListed(listed, 1, o, text, func(got fetched) error {
 		got.size = max(got.size, int64(len(got.raw)))
 		return each(got)
 	})
@@ -68,21 +68,27 @@ func text(large bool, most int64) *goimap.FetchItemBodySection {
 	return section
 }
 
-// sizes finds out which messages of set, at most n, are too large to be asked for
-// whole. Those that are known already are in neither; top is the highest UID of all.
-func (v *visit) sizes(set goimap.UIDSet, n int) (small, large uidRanges, top uint32, err error) {
+// sizes finds out which messages are too large to be asked for whole, of those listed, or
+// if listed is nil of the n that may have come since. Those that are known already are in
+// neither; top is the highest UID of all.
+func (v *visit) sizes(listed uidRanges, n int) (small, large uidRanges, top uint32, err error) {
 	var uids []uint32
 	tooLarge := map[uint32]bool{}
 	most := v.most(n)
-	v.session.beginFor(n)
-	err = v.fetch(set, goimap.FetchOptions{RFC822Size: true}, nil, func(got fetched) error {
+	each := func(got fetched) error {
 		uids = append(uids, got.uid)
 		if len(uids) > most || got.uid == ^uint32(0) {
 			return v.session.broken("a FETCH in %s gave UID %d as message %d of %d", v.mailbox.name, got.uid, len(uids), most)
 		}
 		tooLarge[got.uid] = got.size > v.s.o.MaxBytes
 		return nil
-	})
+	}
+	if listed != nil {
+		err = v.session.fetchListed(listed, 1, goimap.FetchOptions{RFC822Size: true}, nil, each)
+	} else {
+		v.session.beginFor(n)
+		err = v.session.fetch(goimap.UIDSet{{Start: goimap.UID(v.mailbox.next), Stop: 0}}, goimap.FetchOptions{RFC822Size: true}, nil, each)
+	}
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -104,12 +110,16 @@ func (v *visit) sizes(set goimap.UIDSet, n int) (small, large uidRanges, top uin
 // few: one command. Many are left to a survey, which counts them first.
 func (v *visit) arrivals(ctx context.Context) error {
 	b := v.mailbox
-	if int64(v.exists())-int64(len(b.entries)) > int64(v.s.o.chunk) {
+	lacks := func() int64 { return int64(v.exists()) - int64(len(b.entries)) }
+	if v.session.limit > 0 || lacks() > int64(v.s.o.chunk) {
 		return v.backfill(ctx)
 	}
-	top, err := v.fetchSet(ctx, goimap.UIDSet{{Start: goimap.UID(b.next), Stop: 0}}, v.s.o.chunk)
+	top, err := v.fetchSet(ctx, nil, v.s.o.chunk)
 	if err != nil {
 		return err
+	}
+	if lacks() > b.missing {
+		return v.backfill(ctx) // not all came
 	}
 	if top >= b.next {
 		b.next = top + 1
@@ -120,11 +130,14 @@ func (v *visit) arrivals(ctx context.Context) error {
 // backfill reports any number of new messages.
 func (v *visit) backfill(ctx context.Context) error {
 	b := v.mailbox
-	existing, err := v.search(^uint32(0)-1, v.exists())
+	want := int64(-1)
+	if v.session.limit == 0 {
+		want = int64(v.exists()) - int64(len(b.entries))
+	}
+	fresh, _, err := v.session.existing(b.next, lastUID, v.exists(), want)
 	if err != nil {
 		return err
 	}
-	_, fresh := existing.before(b.next)
 	var unknown uidRanges
 	for _, r := range fresh {
 		from := r.first
@@ -162,7 +175,7 @@ func (v *visit) fetchAll(ctx context.Context, r uidRanges) error {
 		if b.blame >= maxBlame && first == b.suspect {
 			fetch = v.textless
 		}
-		if _, err := fetch(ctx, chunk.set(), int(chunk.len())); err != nil {
+		if _, err := fetch(ctx, chunk, int(chunk.len())); err != nil {
 			v.blame(ctx, chunk, err)
 			return err
 		}
@@ -220,7 +233,7 @@ func weightOf(ctx context.Context, err error) int {
 // textless reports the one message of set, whose text cannot be fetched, so that it is
 // decided from what is known of it: that it is there, and its flags. It returns an error as
 // long as connections break over these as well, until the message is to blame for that, too.
-func (v *visit) textless(ctx context.Context, _ goimap.UIDSet, _ int) (top uint32, err error) {
+func (v *visit) textless(ctx context.Context, _ uidRanges, _ int) (top uint32, err error) {
 	b := v.mailbox
 	got, there := fetched{uid: b.suspect}, b.blame >= 2*maxBlame
 	if !there {
@@ -233,11 +246,11 @@ func (v *visit) textless(ctx context.Context, _ goimap.UIDSet, _ int) (top uint3
 	return b.suspect, v.arrived(ctx, got)
 }
 
-// fetchSet reports the messages of set that are not known yet and returns the
-// highest UID met. At most n may come. A message that was expunged meanwhile is
-// missing from the answer, and that is all.
-func (v *visit) fetchSet(ctx context.Context, set goimap.UIDSet, n int) (top uint32, err error) {
-	small, large, top, err := v.sizes(set, n)
+// fetchSet reports the messages that are not known yet of those listed, or if that is nil
+// of the n that may have come since, and returns the highest UID met. A message that was
+// expunged meanwhile is missing from the answer, and that is all.
+func (v *visit) fetchSet(ctx context.Context, listed uidRanges, n int) (top uint32, err error) {
+	small, large, top, err := v.sizes(listed, n)
 	if err != nil {
 		return 0, err
 	}
@@ -262,8 +275,7 @@ func (v *visit) most(n int) int { return max(n, int(min(v.exists(), 1<<30))) }
 // fetchTexts is fetchSet for messages that are all large, or none.
 func (v *visit) fetchTexts(ctx context.Context, uids uidRanges, large bool) error {
 	var bare []uint32
-	v.session.beginFor(int(uids.len()))
-	err := v.fetch(uids.set(), v.bodyItems(large), v.readText, func(got fetched) error {
+	err := v.fetch(uids, v.bodyItems(large), v.readText, func(got fetched) error {
 		if _, _, known := v.mailbox.known(got.uid); known {
 			return v.changed(ctx, got)
 		}

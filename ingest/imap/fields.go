@@ -59,8 +59,7 @@ func (p *Probe) eachField(since time.Time, limit int, names []string, take func(
 	if n := int(found.len()); n > limit {
 		_, found = found.cut(n - limit)
 	}
-	p.s.beginFor(int(found.len()) * 2) // a line and a field for each
-	err = p.s.fetch(found.set(), askFields(maxFieldBytes, names...), p.s.readFields(maxFieldBytes), func(m fetched) error {
+	err = p.s.fetchListed(found, 2, askFields(maxFieldBytes, names...), p.s.readFields(maxFieldBytes), func(m fetched) error { // a line and a field for each
 		if m.hasRaw {
 			messages++
 			take(m.raw)

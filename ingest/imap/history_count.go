@@ -22,26 +22,27 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		return nil, err
 	}
 	p.validity = b.validity
-	if v.first && v.data.UIDNext == 0 && v.data.NumMessages > 0 {
+	existing, missing, err := v.existing(lastUID, v.data.NumMessages)
+	if err != nil {
+		return nil, err
+	}
+	v.noteShown(existing, missing)
+	h.src.noteLook(b, false)
+	if v.first && v.data.UIDNext == 0 && len(existing) > 0 {
 		// The server did not say where the past ends: behind what there is now.
-		existing, err := v.search(^uint32(0)-1, v.data.NumMessages)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(existing); n > 0 {
-			b.backlog = existing[n-1].last + 1
-		}
+		b.backlog = existing[len(existing)-1].last + 1
 		if err := v.progress(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if b.backlog <= b.next || v.data.NumMessages == 0 {
+	if b.backlog <= b.next {
 		return nil, nil
 	}
+	existing, _ = existing.before(b.backlog)
+	_, existing = existing.before(b.next)
 	var out []piece
 	most := int(v.data.NumMessages)
-	sess.beginFor(most)
-	err = v.fetch(goimap.UIDSet{{Start: goimap.UID(b.next), Stop: goimap.UID(b.backlog - 1)}}, goimap.FetchOptions{
+	err = v.fetch(existing, goimap.FetchOptions{
 		Flags: true, InternalDate: true, RFC822Size: true,
 	}, nil, func(got fetched) error {
 		if len(out) >= v.most(most) {
@@ -115,8 +116,7 @@ func (v *visit) texts(chunk []piece) (map[uint32]fetched, error) {
 	}
 	slices.Sort(uids)
 	ready := make(map[uint32]fetched, len(chunk))
-	v.session.beginFor(len(chunk))
-	err := v.fetch(rangesOf(uids).set(), v.bodyItems(chunk[0].large), v.readText, func(got fetched) error {
+	err := v.fetch(rangesOf(uids), v.bodyItems(chunk[0].large), v.readText, func(got fetched) error {
 		ready[got.uid] = got
 		return nil
 	})

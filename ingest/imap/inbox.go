@@ -35,7 +35,7 @@ func (s *Source) watchInbox(ctx context.Context, sess *session, b *mailbox) erro
 	for {
 		b.looked(sess) // the server has just answered, and would have told
 		s.inboxKnown.Store(&stamp{next: b.next, modseq: b.modseq, messages: uint32(len(b.entries))})
-		s.noteLook(b.name, s.idles(sess))
+		s.noteLook(b, s.idles(sess))
 		if err := v.marks(ctx); err != nil {
 			return err
 		}

@@ -50,6 +50,11 @@ type mailbox struct {
 	sets    [][]string
 	index   map[string]uint32 // of sets, by their flags joined
 
+	// How many messages the server shows, how many it has beyond those it opens the mailbox
+	// with, and how many of the latter are in no answer.
+	messages, window, missing int64
+	shown                     uint64 // see shownFrom
+
 	// A message on which connections broke in a row, and how much it is to blame.
 	suspect uint32
 	blame   int
@@ -133,6 +138,16 @@ func (b *mailbox) known(uid uint32) (flags []string, modseq uint64, ok bool) {
 	return b.sets[b.entries[i].flags], b.entries[i].modseq, true
 }
 
+// listed returns the messages that are known and that the server shows.
+func (b *mailbox) listed() (r uidRanges) {
+	for _, e := range b.entries {
+		if b.missing > 0 || uint64(e.uid) >= b.shown {
+			r = r.add(e.uid, e.uid)
+		}
+	}
+	return r
+}
+
 // note records the flags of a message and reports whether they are news: the
 // message was known with others.
 func (b *mailbox) note(uid uint32, flags []string, modseq uint64) (known, changed bool) {
@@ -162,14 +177,14 @@ func (b *mailbox) top() uint32 {
 
 // compare walks the UIDs that exist beside those known. It takes the vanished
 // out of entries and returns them and those not yet reported, both ascending.
-// Entries above limit are left alone: they were not asked about. unread: a vanished
+// Entries below shown are left alone: the server may hide them. unread: a vanished
 // message was not \Seen.
-func (b *mailbox) compare(existing uidRanges, limit uint32) (vanished []uint32, unknown uidRanges, unread bool) {
+func (b *mailbox) compare(existing uidRanges, shown uint64) (vanished []uint32, unknown uidRanges, unread bool) {
 	kept := b.entries[:0]
 	i := 0
 	keepUntil := func(uid uint64) { // entries below uid exist no more
 		for ; i < len(b.entries) && uint64(b.entries[i].uid) < uid; i++ {
-			if b.entries[i].uid > limit {
+			if uint64(b.entries[i].uid) < shown {
 				kept = append(kept, b.entries[i])
 			} else {
 				vanished = append(vanished, b.entries[i].uid)

@@ -162,7 +162,7 @@ func (v *visit) carryOut(ctx context.Context, req *queued) (ingest.MarkResult, e
 	got, there, err := v.reread(ctx, req.MarkRequest, false)
 	switch {
 	case err == nil && !there:
-		return answer(req.MarkRequest, ingest.MarkGone, nil, ""), nil
+		return v.notThere(req.MarkRequest), nil
 	case err == nil && req.changed && unsure(got, req.MarkRequest):
 		return answer(req.MarkRequest, ingest.MarkUnsure, got.flags, whyUnsure), nil
 	case err == nil && req.changed:
@@ -173,6 +173,15 @@ func (v *visit) carryOut(ctx context.Context, req *queued) (ingest.MarkResult, e
 		return ingest.MarkResult{}, err
 	}
 	return req.givenUp(), nil
+}
+
+// notThere answers a request whose message the server does not give. A mark may be there
+// still if the server hides messages.
+func (v *visit) notThere(req ingest.MarkRequest) ingest.MarkResult {
+	if b := v.mailbox; req.Clear && b.window+b.missing > 0 {
+		return answer(req, ingest.MarkImpossible, nil, "the server does not show all messages of the mailbox, nor this one")
+	}
+	return answer(req, ingest.MarkGone, nil, "")
 }
 
 // storeTries is how often a STORE is repeated when only \Seen and the like got
@@ -200,7 +209,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 	if !known || v.mustLook(flags, req) {
 		got, ok, err := v.reread(ctx, req, false)
 		if err != nil || !ok {
-			return answer(req, ingest.MarkGone, nil, ""), err
+			return v.notThere(req), err
 		}
 		flags, since, doubt = got.flags, got.modseq, unsure(got, req)
 	}
@@ -220,7 +229,7 @@ func (v *visit) mark(ctx context.Context, req ingest.MarkRequest) (ingest.MarkRe
 		// still to be announced may stand where the new flags would.
 		got, ok, err := v.reread(ctx, req, !late)
 		if err != nil || !ok {
-			return answer(req, ingest.MarkGone, nil, ""), err
+			return v.notThere(req), err
 		}
 		ours = !late
 		if ours && v.ignored(req, got, since) {
@@ -346,11 +355,11 @@ func (v *visit) store(req ingest.MarkRequest, since uint64) (late bool, err erro
 // a STORE that came too late.
 func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flags []goimap.Flag, since uint64) (late bool, err error) {
 	s.beginFor(1)
-	s.modified.start()
+	s.code.start(modifiedCode)
 	cmd := s.client.Store(goimap.UIDSetNum(goimap.UID(uid)),
 		&goimap.StoreFlags{Op: op, Flags: flags}, &goimap.StoreOptions{UnchangedSince: since})
 	err = cmd.Close()
-	late = s.modified.end()
+	late = s.code.end()
 	s.guard.end()
 	if err == nil || late && saidNo(err) != nil && s.guard.why() == nil {
 		return late, nil

@@ -180,7 +180,7 @@ func (p *poller) round(ctx context.Context, sess *session, all, flags bool) erro
 			if b.live == sess {
 				b.looked(sess)
 			}
-			p.s.noteLook(b.name, false)
+			p.s.noteLook(b, false)
 			continue
 		}
 		if err := p.look(ctx, sess, b, flags); err != nil {

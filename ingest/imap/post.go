@@ -70,7 +70,7 @@ func (s *session) post(p *posting) error {
 	}
 	there := false
 	if data.NumMessages > 0 {
-		found, err := s.search(&goimap.SearchCriteria{Header: []goimap.SearchCriteriaHeaderField{{Key: "Message-ID", Value: p.messageID}}}, ^uint32(0)-1, data.NumMessages)
+		found, err := s.searchAll(goimap.SearchCriteria{Header: []goimap.SearchCriteriaHeaderField{{Key: "Message-ID", Value: p.messageID}}}, data.NumMessages)
 		if err != nil {
 			return fmt.Errorf("look for a message in %s: %w", p.mailbox, err)
 		}

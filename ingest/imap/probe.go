@@ -204,8 +204,7 @@ func (p *Probe) Tally(since time.Time, limit int) (Tally, error) {
 		_, found = found.cut(t.Messages - limit)
 	}
 	uses := map[string]*KeywordUse{}
-	p.s.beginFor(int(found.len()))
-	err = p.s.fetch(found.set(), goimap.FetchOptions{Flags: true}, nil, func(m fetched) error {
+	err = p.s.fetchListed(found, 1, goimap.FetchOptions{Flags: true}, nil, func(m fetched) error {
 		if m.hasFlags {
 			t.count(m, uses)
 		}
@@ -266,7 +265,19 @@ func (p *Probe) search(c *goimap.SearchCriteria) (uidRanges, error) {
 	if p.open == nil || p.open.NumMessages == 0 {
 		return nil, nil
 	}
-	return p.s.search(c, ^uint32(0)-1, p.open.NumMessages)
+	return p.s.searchAll(*c, p.open.NumMessages)
+}
+
+// Shown finds out which part of the open mailbox the server shows, and for how many
+// messages it answers one command, 0: for any number.
+func (p *Probe) Shown() (l ingest.Look, limit int, err error) {
+	n := p.open.NumMessages
+	window, err := p.s.window(newMailbox(p.name, ingest.RoleOther), n)
+	if err != nil {
+		return l, 0, err
+	}
+	existing, missing, err := p.s.existing(1, lastUID, n, int64(n))
+	return ingest.Look{Shown: int(existing.len()), Hidden: int(window + missing)}, p.s.limit, err
 }
 
 // flags reads the flags of one message of the open mailbox.

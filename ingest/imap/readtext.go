@@ -28,7 +28,7 @@ func (p *Probe) ReadNewest(ctx context.Context, mailbox string) (at ingest.Place
 	uid := existing[len(existing)-1].last
 	at = ingest.Place{Mailbox: mailbox, UIDValidity: p.open.UIDValidity, UID: uid}
 	v := &visit{s: &Source{o: p.o}, session: p.s, mailbox: newMailbox(mailbox, ingest.RoleOther), data: p.open, condstore: p.cond, readOnly: true}
-	_, large, _, err := v.sizes(goimap.UIDSet{goimap.UIDRange{Start: goimap.UID(uid), Stop: goimap.UID(uid)}}, 1)
+	_, large, _, err := v.sizes(rangesOf([]uint32{uid}), 1)
 	if err != nil {
 		return at, 0, err
 	}

@@ -3,7 +3,6 @@
 package imap
 
 import (
-	_ "embed" // the names
 	"maps"
 	"slices"
 	"strings"
@@ -39,27 +38,6 @@ var uses = map[goimap.MailboxAttr]ingest.Role{
 	goimap.MailboxAttrImportant: ingest.RoleImportant,
 }
 
-// customs are the names that mail programs and servers give to mailboxes with a use, in lower
-// case. Important has none: folders of that name are people's own.
-//
-//go:embed customs.txt
-var customs string
-
-// customary tells the use of a mailbox by its name.
-var customary = func() map[string]ingest.Role {
-	roles := map[string]ingest.Role{
-		"sent": ingest.RoleSent, "drafts": ingest.RoleDrafts, "junk": ingest.RoleJunk, "trash": ingest.RoleTrash, "archive": ingest.RoleArchive,
-	}
-	out := map[string]ingest.Role{}
-	for line := range strings.Lines(customs) {
-		use, names, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		for name := range strings.SplitSeq(names, "|") {
-			out[name] = roles[use]
-		}
-	}
-	return out
-}()
-
 // found is one mailbox of a LIST answer.
 type found struct {
 	name    string
@@ -93,7 +71,7 @@ func assign(list []found, named map[ingest.Role]string, prefix string) []listed 
 				l.role, l.by = role, MeansUse
 			}
 		}
-		if role := customary[plainName(f, prefix)]; l.role == ingest.RoleOther && named[role] == "" && !given[role] && role != ingest.RoleOther {
+		if role := ingest.Customary[plainName(f, prefix)]; l.role == ingest.RoleOther && named[role] == "" && !given[role] && role != ingest.RoleOther {
 			l.role, l.by = role, MeansName
 		}
 		out[i] = l

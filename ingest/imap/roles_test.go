@@ -52,22 +52,6 @@ func TestRolesAreFoundByConfigurationSpecialUseAndName(t *testing.T) {
 	}
 }
 
-func TestEveryCustomaryNameHasOneUse(t *testing.T) {
-	t.Parallel()
-	n := 0
-	for line := range strings.Lines(customs) {
-		n += 1 + strings.Count(line, "|")
-	}
-	if n != len(customary) {
-		t.Errorf("%d names have %d uses", len(customary), n)
-	}
-	for name := range customary {
-		if name != strings.ToLower(norm.NFC.String(name)) || name == "" {
-			t.Errorf("%q is not in lower case, or not in normal form", name)
-		}
-	}
-}
-
 // TestAMailboxIsKnownInEitherNormalForm has the server decompose names, as Apple's programs
 // do, and the owner type them composed.
 func TestAMailboxIsKnownInEitherNormalForm(t *testing.T) {

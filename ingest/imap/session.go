@@ -37,8 +37,10 @@ type session struct {
 	unhook func() bool // stops the closing of the connection by the context
 	onSync func()      // called when the session has caught up with the server
 
-	dateless bool // the server refused to search by date
-	modified modifiedWatch
+	limit    int           // of messages for one command, 0 if none is announced
+	gone     atomic.Uint32 // messages that the server said were expunged
+	dateless bool          // the server refused to search by date
+	code     codeWatch
 	tls      *tls.ConnectionState // nil in the clear
 
 	seen   atomic.Uint32 // hints not yet taken
@@ -76,7 +78,7 @@ func (s *session) enter(ctx context.Context) error {
 	if err != nil {
 		return s.fail("CAPABILITY", err)
 	}
-	s.caps = caps
+	s.caps, s.limit = caps, announced(caps)
 	return nil
 }
 
@@ -130,9 +132,12 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 	s.guard.dialect.onTagged = s.idleEnds
 	opts := &imapclient.Options{
 		TLSConfig:   conf,
-		DebugWriter: &s.modified,
+		DebugWriter: &s.code,
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
-			Expunge: func(uint32) { s.hint(hintExpunged) },
+			Expunge: func(uint32) {
+				s.gone.Add(1)
+				s.hint(hintExpunged)
+			},
 			Mailbox: func(d *imapclient.UnilateralDataMailbox) {
 				if d.NumMessages != nil {
 					s.hint(hintExists)

@@ -44,8 +44,7 @@ func (p *Probe) since(since time.Time) (uidRanges, error) {
 // Which day that is says each date in its own zone: SINCE disregards time and zone (RFC
 // 9051, section 6.4.4).
 func (p *Probe) appendSince(uids []uint32, chunk uidRanges, since time.Time) ([]uint32, error) {
-	p.s.beginFor(int(chunk.len()))
-	err := p.s.fetch(chunk.set(), goimap.FetchOptions{InternalDate: true}, nil, func(m fetched) error {
+	err := p.s.fetchListed(chunk, 1, goimap.FetchOptions{InternalDate: true}, nil, func(m fetched) error {
 		if !m.internal.IsZero() && !dayOf(m.internal).Before(dayOf(since)) {
 			uids = append(uids, m.uid)
 		}

@@ -397,13 +397,13 @@ func (s *Source) Status() ingest.Status {
 
 // noteLook notes that the server has just answered about a mailbox, and whether it is to
 // speak up by itself from now on.
-func (s *Source) noteLook(mailbox string, listening bool) {
+func (s *Source) noteLook(b *mailbox, listening bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.looks == nil {
 		s.looks = map[string]ingest.Look{}
 	}
-	s.looks[mailbox] = ingest.Look{At: wallClock(), Listening: listening}
+	s.looks[b.name] = ingest.Look{At: wallClock(), Listening: listening, Shown: int(b.messages), Hidden: int(b.window + b.missing)}
 }
 
 func (s *Source) setLine(name string, up bool, problem string) {

@@ -125,7 +125,7 @@ func (p *Probe) subject(mailbox string) (m fetched, err error) {
 	if _, err := p.Open(mailbox, false); err != nil {
 		return m, err
 	}
-	found, err := p.search(&goimap.SearchCriteria{SeqNum: []goimap.SeqSet{goimap.SeqSetNum(1)}})
+	found, err := p.search(&goimap.SearchCriteria{}) // all: some servers know no sequence numbers (RFC 9586)
 	if err != nil {
 		return m, err
 	}

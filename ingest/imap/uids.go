@@ -3,6 +3,8 @@
 package imap
 
 import (
+	"sort"
+
 	goimap "github.com/emersion/go-imap/v2"
 )
 
@@ -93,6 +95,49 @@ func (r uidRanges) before(uid uint32) (head, tail uidRanges) {
 		n += int64(min(x.last, uid-1)) - int64(x.first) + 1
 	}
 	return r.cut(int(n))
+}
+
+// join appends other, all of which is above r, to r.
+func (r uidRanges) join(other uidRanges) uidRanges {
+	for _, x := range other {
+		r = r.add(x.first, x.last)
+	}
+	return r
+}
+
+// has reports whether uid is in r.
+func (r uidRanges) has(uid uint32) bool {
+	i := sort.Search(len(r), func(i int) bool { return r[i].last >= uid })
+	return i < len(r) && r[i].first <= uid
+}
+
+// without returns r less what is in other.
+func (r uidRanges) without(other uidRanges) (left uidRanges) {
+	for _, x := range r {
+		for len(other) > 0 && other[0].last < x.first {
+			other = other[1:]
+		}
+		for len(other) > 0 && other[0].first <= x.last && x.first <= x.last {
+			if o := other[0]; o.first > x.first {
+				left = left.add(x.first, o.first-1)
+			}
+			if other[0].last > x.last {
+				break
+			}
+			x.first = other[0].last + 1
+			other = other[1:]
+		}
+		if x.first <= x.last && (len(other) == 0 || other[0].first > x.last) {
+			left = left.add(x.first, x.last)
+		}
+	}
+	return left
+}
+
+// cover returns the one range that holds all of r, which is not empty, for use in a
+// command.
+func (r uidRanges) cover() goimap.UIDSet {
+	return goimap.UIDSet{{Start: goimap.UID(r[0].first), Stop: goimap.UID(r[len(r)-1].last)}}
 }
 
 // ranges checks the answer to a search of UIDs 1 to top in a mailbox of exists

@@ -16,17 +16,19 @@ import (
 
 // visit is one mailbox selected on one connection.
 type visit struct {
-	s         *Source
-	session   *session
-	mailbox   *mailbox
-	data      *goimap.SelectData
-	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
-	readOnly  bool
-	fresh     bool // nothing was synchronised since the SELECT
-	first     bool // when it was opened, where the mailbox's backlog ends was not known
-	absent    bool // when it was opened, the last look at the mailbox was long ago
-	stored    bool // a flag was asked for by the request at hand, of a message unchanged since storedAt
-	storedAt  uint64
+	s          *Source
+	session    *session
+	mailbox    *mailbox
+	data       *goimap.SelectData
+	condstore  bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
+	readOnly   bool
+	fresh      bool   // nothing was synchronised since the SELECT
+	first      bool   // when it was opened, where the mailbox's backlog ends was not known
+	goneBefore uint32 // session.gone when it was opened
+	window     int64  // see mailbox
+	absent     bool   // when it was opened, the last look at the mailbox was long ago
+	stored     bool   // a flag was asked for by the request at hand, of a message unchanged since storedAt
+	storedAt   uint64
 }
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is
@@ -46,9 +48,12 @@ func (s *Source) open(ctx context.Context, sess *session, b *mailbox, readOnly b
 		return nil, sess.broken("mailbox %s has no UIDVALIDITY", b.name)
 	}
 	v := &visit{
-		s: s, session: sess, mailbox: b, data: data, readOnly: readOnly, fresh: true,
+		s: s, session: sess, goneBefore: sess.gone.Load(), mailbox: b, data: data, readOnly: readOnly, fresh: true,
 		condstore: sess.has(goimap.CapCondStore) && data.HighestModSeq != 0,
 		absent:    wallClock().Sub(b.lookedAt) > s.o.moment,
+	}
+	if v.window, err = sess.window(b, data.NumMessages); err != nil {
+		return nil, err
 	}
 	return v, v.adopt(ctx)
 }
@@ -152,7 +157,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 		}
 		v.fresh = false
 		v.mailbox.looked(v.session)
-		v.s.noteLook(v.mailbox.name, false)
+		v.s.noteLook(v.mailbox, false)
 		return nil
 	}
 	// Arrivals first: someone may be waiting for their mark.
@@ -197,23 +202,18 @@ func (v *visit) recheck(ctx context.Context) (*visit, error) {
 // and exists are what it said; 0 for both stands for what is known now.
 func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 	b := v.mailbox
-	limit := b.top()
-	switch {
-	case next != 0:
+	limit := lastUID // the server did not say, or told since
+	if next != 0 {
 		limit = next - 1
-	case v.fresh:
-		limit = ^uint32(0) - 1 // the server did not say
 	}
 	if !v.fresh {
 		exists = v.exists()
 	}
-	var existing uidRanges
-	if limit > 0 && exists > 0 {
-		var err error
-		if existing, err = v.search(limit, exists); err != nil {
-			return err
-		}
+	existing, missing, err := v.existing(limit, exists)
+	if err != nil {
+		return err
 	}
+	v.noteShown(existing, missing)
 	if next == 0 && v.fresh {
 		next = 1
 		if n := len(existing); n > 0 {
@@ -223,10 +223,8 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 			b.backlog, b.unbounded = max(b.backlog, next), false
 		}
 	}
-	if v.fresh {
-		limit = ^uint32(0) // beyond UIDNEXT nothing exists
-	}
-	vanished, unknown, unread := b.compare(existing, limit)
+	b.shown = b.shownFrom(existing, exists)
+	vanished, unknown, unread := b.compare(existing, b.shown)
 	if err := v.gone(ctx, vanished, unread); err != nil {
 		return err
 	}
@@ -259,6 +257,16 @@ func (v *visit) gone(ctx context.Context, uids []uint32, unread bool) error {
 	return v.s.emit(ctx, e)
 }
 
+// existing returns the UIDs up to limit of a mailbox that was opened with exists messages,
+// or has so many now, and how many of these the server does not show.
+func (v *visit) existing(limit, exists uint32) (uidRanges, int64, error) {
+	want := int64(exists)
+	if v.fresh {
+		want -= int64(v.session.gone.Load() - v.goneBefore)
+	}
+	return v.session.existing(1, limit, exists, want)
+}
+
 // exists is how many messages the mailbox has now.
 func (v *visit) exists() uint32 { return v.session.exists() }
 
@@ -269,17 +277,9 @@ func (s *session) exists() uint32 {
 	return 0
 }
 
-// search returns the UIDs that exist, 1 to limit.
-func (v *visit) search(limit, exists uint32) (uidRanges, error) {
-	stop := goimap.UID(limit)
-	if limit == ^uint32(0)-1 {
-		stop = 0 // "*"
-	}
-	return v.session.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: 1, Stop: stop}}}}, limit, exists)
-}
-
-// search returns the UIDs, none above limit, of the messages in the selected
-// mailbox, of which there are exists, that fit the criteria.
+// search returns the UIDs, none above limit, of the messages in the selected mailbox, of
+// which there are exists, that fit the criteria: those that came with a no to a command
+// over too many messages, too.
 func (s *session) search(criteria *goimap.SearchCriteria, limit, exists uint32) (uidRanges, error) {
 	var opts *goimap.SearchOptions
 	if s.has(goimap.CapESearch) {
@@ -291,13 +291,16 @@ func (s *session) search(criteria *goimap.SearchCriteria, limit, exists uint32) 
 	s.guard.amending(nil)
 	s.guard.end()
 	if err != nil {
-		return nil, s.fail("UID SEARCH", err)
+		err = s.fail("UID SEARCH", err)
+	}
+	if err != nil && !overLimit(err) {
+		return nil, err
 	}
 	r, ok := ranges(found.All, limit, max(exists, s.exists()))
 	if !ok {
 		return nil, s.broken("a search for UIDs up to %d among %d messages found others or more", limit, exists)
 	}
-	return r, nil
+	return r, err
 }
 
 // quotedDate is a date of a search as the client library writes it.
@@ -360,9 +363,9 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 	if len(b.entries) == 0 {
 		return 0, nil
 	}
-	set := goimap.UIDSet{{Start: 1, Stop: goimap.UID(b.top())}}
-	v.session.beginFor(len(b.entries))
-	err = v.session.fetch(set, goimap.FetchOptions{Flags: true, ModSeq: v.condstore, ChangedSince: since}, nil, func(got fetched) error {
+	var came []uint32
+	each := func(got fetched) error {
+		came = append(came, got.uid)
 		top = max(top, got.modseq)
 		if !got.hasFlags {
 			return nil
@@ -372,8 +375,20 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 			return nil
 		}
 		return v.changed(ctx, got)
-	})
-	return top, err
+	}
+	o := goimap.FetchOptions{Flags: true, ModSeq: v.condstore, ChangedSince: since}
+	limit := v.session.limit
+	if since > 0 || limit == 0 {
+		v.session.beginFor(len(b.entries))
+		v.session.code.start(limitCode)
+		err = v.session.fetch(goimap.UIDSet{{Start: 1, Stop: goimap.UID(b.top())}}, o, nil, each)
+		cut := v.session.code.end() || limit > 0 && len(came) >= limit
+		if since > 0 && !cut || err != nil && !overLimit(err) {
+			return top, err
+		}
+	}
+	slices.Sort(came)
+	return top, v.session.fetchListed(b.listed().without(rangesOf(came)), 1, o, nil, each)
 }
 
 // away reports whether what is found now may have happened while no connection

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hinged/hinged/featurize"
+	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/run/pipeline"
 	"github.com/hinged/hinged/model"
@@ -263,6 +264,9 @@ func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { r.message = f.ReadOthers(m.Raw) }) // fails only with its context
 		if p.FromFlags {
 			m.label = flagLabel(m.Message)
+			if role := m.Labels().Roles[0]; role == ingest.RoleSent || role == ingest.RoleDrafts {
+				r.message.FromOwner, r.message.Vouched = true, true
+			}
 		}
 		m.Raw = nil
 		r.mail = m

@@ -63,9 +63,12 @@ type Report struct {
 	// SentFolder reports whether a mailbox of sent mail is watched. Without one, hinged
 	// knows only the answers that a mail program recorded with \Answered, and the figures
 	// say little.
-	SentFolder bool       `json:"sent_folder"`
-	From       *time.Time `json:"from,omitempty"` // arrival of the first known message
-	To         *time.Time `json:"to,omitempty"`   // arrival of the last known message
+	SentFolder bool `json:"sent_folder"`
+	// Hidden names, in words, the mailboxes of which the server shows only a part. All that
+	// it shows was read.
+	Hidden []string   `json:"hidden,omitempty"`
+	From   *time.Time `json:"from,omitempty"` // arrival of the first known message
+	To     *time.Time `json:"to,omitempty"`   // arrival of the last known message
 
 	Labelled  int            `json:"labelled"`  // messages whose label is known by now
 	Important int            `json:"important"` // messages whose label is important
@@ -121,10 +124,21 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	r = report(past.Filter())
 	r.Account, r.Complete = o.Account, source.Complete()
 	r.Read, r.Total = source.Progress()
+	r.Hidden = hidden(source)
 	if err == nil {
 		err = r.ask(past.Filter())
 	}
 	return r, err
+}
+
+func hidden(source PastSource) (parts []string) {
+	for mailbox, l := range source.Status().Looks {
+		if part := l.Part(mailbox); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	slices.Sort(parts)
+	return parts
 }
 
 func (r *Report) ask(f *filter.Filter) error {

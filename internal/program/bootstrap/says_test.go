@@ -28,6 +28,7 @@ func (p *past) Run(ctx context.Context, emit ingest.Emit) error {
 }
 
 func (p *past) Progress() (done, total int) { return len(p.mail), len(p.mail) }
+func (p *past) Status() ingest.Status       { return ingest.Status{} }
 func (p *past) Complete() bool              { return true }
 
 // TestThePastTeachesWhatTheOwnersMailSays: of 40 messages every fourth is answered, in one way

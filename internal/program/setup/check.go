@@ -281,6 +281,7 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	if !c.folders(ctx, a, p) || !c.marks(a, p) {
 		return
 	}
+	c.whole(a, p)
 	c.seen(a)
 	c.copies(ctx, a, p)
 	c.vouch(a, p)
