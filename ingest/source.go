@@ -5,6 +5,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -96,12 +97,16 @@ type Look struct {
 	Shown, Hidden int
 }
 
-// Part says in words which part of the mailbox the server shows; "" if it is all.
-func (l Look) Part(mailbox string) string {
-	if l.Hidden == 0 {
-		return ""
+// Parts says in words of which mailboxes the server shows a part only, sorted.
+func (st Status) Parts() (parts []string) {
+	for mailbox, l := range st.Looks {
+		if l.Hidden > 0 {
+			parts = append(parts, fmt.Sprintf("the mail server shows %d of %d messages in %s, however it is asked; "+
+				"hinged neither learns from the others nor marks them (see docs/large-mailboxes.md)", l.Shown, l.Shown+l.Hidden, mailbox))
+		}
 	}
-	return fmt.Sprintf("the mail server shows %d of %d messages in %s", l.Shown, l.Shown+l.Hidden, mailbox)
+	slices.Sort(parts)
+	return parts
 }
 
 // Known is what the store remembers of one mailbox, from which a source

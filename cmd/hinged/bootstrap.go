@@ -219,8 +219,7 @@ func printBootstrapped(w io.Writer, r *bootstrap.Report) {
 
 func printReport(w io.Writer, r *bootstrap.Report) {
 	for _, part := range r.Hidden {
-		fmt.Fprintf(w, "WARNING: %s, and no more. All that it shows was read. What you see on the web may be more: "+
-			"see docs/large-mailboxes.md.\n\n", part)
+		fmt.Fprintf(w, "WARNING: %s.\n\n", part)
 	}
 	if r.Messages == 0 {
 		fmt.Fprintf(w, "there is no mail to learn from\n")

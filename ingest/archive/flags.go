@@ -3,7 +3,6 @@
 package archive
 
 import (
-	"bytes"
 	"mime"
 	"os"
 	"regexp"
@@ -73,47 +72,37 @@ var (
 	labelImportant = regexp.MustCompile(`^(importante?s?|wichtig|importanti|belangrijk)$`)
 )
 
-// Labels are what Google Takeout says of a message.
-type Labels struct {
-	Roles []ingest.Role // of where it lay; RoleImportant is Gmail's opinion, or the owner's
-	Flags []string      // \Seen, and \Flagged for a star
-}
-
 // Labels returns what the topmost X-Gmail-Labels field says, which Google Takeout puts above
-// what the sender wrote. A message without any was read, and archived.
-func (m *Message) Labels() Labels {
-	text, role, important := "", ingest.RoleArchive, false
+// what the sender wrote: the roles of where the message lay, RoleImportant last, which is
+// Gmail's opinion or the owner's; and its flags. One without labels was read, and archived.
+func (m *Message) Labels() (roles []ingest.Role, flags []string) {
+	text, role := "", ingest.RoleArchive
 	for name, value := range fields(m.Raw) {
 		if strings.EqualFold(string(name), "x-gmail-labels") {
-			text = string(bytes.Join(bytes.Fields(value), []byte{' '}))
+			text = strings.Join(strings.Fields(string(value)), " ")
 			break
 		}
 	}
 	if plain, err := new(mime.WordDecoder).DecodeHeader(text); err == nil {
 		text = plain
 	}
-	flags := []string{`\Seen`}
+	flags = []string{`\Seen`}
 	for label := range strings.SplitSeq(strings.ToLower(text), ",") {
 		label = strings.Trim(label, ` "`)
-		use := ingest.Customary[label]
-		switch {
+		switch use := ingest.Customary[label]; {
 		case labelUnread.MatchString(label):
 			flags = slices.DeleteFunc(flags, func(f string) bool { return f == `\Seen` })
 		case labelStarred.MatchString(label):
 			flags = append(flags, `\Flagged`)
 		case labelImportant.MatchString(label):
-			important = true
+			roles = append(roles, ingest.RoleImportant)
 		case labelInbox.MatchString(label) && role == ingest.RoleArchive:
 			role = ingest.RoleInbox
 		case use != ingest.RoleOther && use != ingest.RoleArchive:
 			role = use
 		}
 	}
-	l := Labels{Roles: []ingest.Role{role}, Flags: flags}
-	if important {
-		l.Roles = append(l.Roles, ingest.RoleImportant)
-	}
-	return l
+	return append([]ingest.Role{role}, roles...), flags
 }
 
 // sequences are the flags of the messages of an MH folder by their numbers.

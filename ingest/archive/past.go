@@ -14,8 +14,7 @@ import (
 )
 
 // Past is a source that reports the messages of archives, by date, as the past of a mailbox
-// whose folders are labels, and ends. Google Takeout's labels say where a message lay; one
-// without any was read, and archived. What was reported before, of the same archives, comes
+// whose folders are labels, and ends. What was reported before, of the same archives, comes
 // at the same place again.
 type Past struct {
 	r        *Reader
@@ -83,8 +82,8 @@ func (p *Past) Run(ctx context.Context, emit ingest.Emit) error {
 
 // report reports a message in each folder that it lies in.
 func (p *Past) report(ctx context.Context, m *Message, date time.Time, emit ingest.Emit) error {
-	l := m.Labels()
-	flags := ingest.CanonicalFlags(append(l.Flags, m.Flags...))
+	roles, flags := m.Labels()
+	flags = ingest.CanonicalFlags(append(flags, m.Flags...))
 	raw := m.Raw
 	for name, value := range fields(m.Raw) {
 		if !bytes.EqualFold(name, []byte("X-GM-THRID")) && !bytes.EqualFold(name, []byte("X-Gmail-Labels")) {
@@ -92,7 +91,7 @@ func (p *Past) report(ctx context.Context, m *Message, date time.Time, emit inge
 		}
 		raw = raw[len(name)+len(":")+len(value):] // Google Takeout's own: as the server has it, it is the same message
 	}
-	for _, role := range l.Roles {
+	for _, role := range roles {
 		p.next[role]++
 		place := ingest.Place{Mailbox: "archive/" + role.String(), UIDValidity: p.validity, UID: p.next[role]}
 		if place.UID == 1 {

@@ -130,11 +130,7 @@ func (v *visit) arrivals(ctx context.Context) error {
 // backfill reports any number of new messages.
 func (v *visit) backfill(ctx context.Context) error {
 	b := v.mailbox
-	want := int64(-1)
-	if v.session.limit == 0 {
-		want = int64(v.exists()) - int64(len(b.entries))
-	}
-	fresh, _, err := v.session.existing(b.next, lastUID, v.exists(), want)
+	fresh, _, err := v.session.existing(b.next, len(b.entries))
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		return nil, err
 	}
 	p.validity = b.validity
-	existing, missing, err := v.existing(lastUID, v.data.NumMessages)
+	existing, missing, err := sess.existing(1, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -268,16 +268,16 @@ func (p *Probe) search(c *goimap.SearchCriteria) (uidRanges, error) {
 	return p.s.searchAll(*c, p.open.NumMessages)
 }
 
-// Shown finds out which part of the open mailbox the server shows, and for how many
+// Shown says in words if the server shows only a part of the open mailbox, and for how many
 // messages it answers one command, 0: for any number.
-func (p *Probe) Shown() (l ingest.Look, limit int, err error) {
-	n := p.open.NumMessages
-	window, err := p.s.window(newMailbox(p.name, ingest.RoleOther), n)
+func (p *Probe) Shown() (parts []string, limit int, err error) {
+	window, err := p.s.window(newMailbox(p.name, ingest.RoleOther), p.open.NumMessages)
 	if err != nil {
-		return l, 0, err
+		return nil, 0, err
 	}
-	existing, missing, err := p.s.existing(1, lastUID, n, int64(n))
-	return ingest.Look{Shown: int(existing.len()), Hidden: int(window + missing)}, p.s.limit, err
+	existing, missing, err := p.s.existing(1, 0)
+	l := ingest.Look{Shown: int(existing.len()), Hidden: int(window + missing)}
+	return ingest.Status{Looks: map[string]ingest.Look{p.name: l}}.Parts(), p.s.limit, err
 }
 
 // flags reads the flags of one message of the open mailbox.

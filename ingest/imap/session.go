@@ -37,9 +37,8 @@ type session struct {
 	unhook func() bool // stops the closing of the connection by the context
 	onSync func()      // called when the session has caught up with the server
 
-	limit    int           // of messages for one command, 0 if none is announced
-	gone     atomic.Uint32 // messages that the server said were expunged
-	dateless bool          // the server refused to search by date
+	limit    int  // of messages for one command, 0 if none is announced
+	dateless bool // the server refused to search by date
 	code     codeWatch
 	tls      *tls.ConnectionState // nil in the clear
 
@@ -134,10 +133,7 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 		TLSConfig:   conf,
 		DebugWriter: &s.code,
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
-			Expunge: func(uint32) {
-				s.gone.Add(1)
-				s.hint(hintExpunged)
-			},
+			Expunge: func(uint32) { s.hint(hintExpunged) },
 			Mailbox: func(d *imapclient.UnilateralDataMailbox) {
 				if d.NumMessages != nil {
 					s.hint(hintExists)

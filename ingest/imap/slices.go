@@ -42,31 +42,30 @@ func overLimit(err error) bool {
 	return no && status.Code == capLimit
 }
 
-// existing returns the UIDs from first to last in a mailbox of exists messages. There should
-// be want; below 0: nobody knows. missing is how many of them come in no answer.
-func (s *session) existing(first, last, exists uint32, want int64) (found uidRanges, missing int64, err error) {
-	if exists == 0 || last < first {
+// existing returns the UIDs, from first on, of the open mailbox. Below first it has so many
+// at most. missing is how many of them come in no answer.
+func (s *session) existing(first uint32, below int) (found uidRanges, missing int64, err error) {
+	if s.exists() == 0 {
 		return nil, 0, nil
 	}
-	gone := s.gone.Load()
-	lacks := func() int64 { return max(0, want-int64(s.gone.Load()-gone)-found.len()) }
-	found, err = s.between(first, last, exists)
+	lacks := func() int64 { return max(0, int64(s.exists())-int64(below)-found.len()) }
+	found, err = s.between(first, lastUID)
 	n := int(found.len())
 	// Some give the newest of what is asked for, others the oldest.
-	above, below := n > 0, n > 0
-	for err == nil && (lacks() > 0 || want < 0 && s.limit > 0 && n >= s.limit) {
+	newer, older := n > 0, n > 0
+	for err == nil && (lacks() > 0 || first > 1 && s.limit > 0 && n >= s.limit) {
 		var got uidRanges
 		switch {
-		case above && found[len(found)-1].last < last:
-			got, err = s.between(found[len(found)-1].last+1, last, exists)
-			found, above = found.join(got), len(got) > 0
-		case below && found[0].first > first:
-			got, err = s.between(first, found[0].first-1, exists)
-			found, below = got.join(found), len(got) > 0
+		case newer:
+			got, err = s.between(found[len(found)-1].last+1, lastUID)
+			found, newer = found.join(got), len(got) > 0
+		case older:
+			got, err = s.between(first, found[0].first-1)
+			found, older = got.join(found), len(got) > 0
 		default:
 			return found, lacks(), nil
 		}
-		if most := max(exists, s.exists()); found.len() > int64(most) {
+		if most := int64(s.exists()); found.len() > most {
 			err = s.broken("a mailbox of %d messages has %d UIDs", most, found.len())
 		}
 	}
@@ -74,12 +73,15 @@ func (s *session) existing(first, last, exists uint32, want int64) (found uidRan
 }
 
 // between is one search for the UIDs from first to last.
-func (s *session) between(first, last, exists uint32) (uidRanges, error) {
+func (s *session) between(first, last uint32) (uidRanges, error) {
+	if last < first {
+		return nil, nil
+	}
 	stop := goimap.UID(last)
 	if last == lastUID {
 		stop = 0 // "*", which is also below first
 	}
-	found, err := s.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: goimap.UID(first), Stop: stop}}}}, last, exists)
+	found, err := s.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: goimap.UID(first), Stop: stop}}}}, last, s.exists())
 	if _, found = found.before(first); len(found) > 0 && overLimit(err) {
 		err = nil
 	}
@@ -92,7 +94,7 @@ func (s *session) searchAll(criteria goimap.SearchCriteria, exists uint32) (foun
 	if s.limit == 0 {
 		return s.search(&criteria, lastUID, exists)
 	}
-	listed, _, err := s.existing(1, lastUID, exists, int64(exists))
+	listed, _, err := s.existing(1, 0)
 	for len(listed) > 0 && err == nil {
 		var slice, got uidRanges
 		slice, listed = listed.cut(s.limit)
@@ -153,7 +155,7 @@ func (s *session) window(b *mailbox, n uint32) (more int64, err error) {
 		return 0, nil // many servers take none for a mailbox that is open
 	}
 	if d.NumMessages != nil {
-		more = max(0, int64(*d.NumMessages)-int64(n))
+		more = max(0, int64(*d.NumMessages)-int64(s.exists()))
 	}
 	return more, nil
 }

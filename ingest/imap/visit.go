@@ -16,19 +16,18 @@ import (
 
 // visit is one mailbox selected on one connection.
 type visit struct {
-	s          *Source
-	session    *session
-	mailbox    *mailbox
-	data       *goimap.SelectData
-	condstore  bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
-	readOnly   bool
-	fresh      bool   // nothing was synchronised since the SELECT
-	first      bool   // when it was opened, where the mailbox's backlog ends was not known
-	goneBefore uint32 // session.gone when it was opened
-	window     int64  // see mailbox
-	absent     bool   // when it was opened, the last look at the mailbox was long ago
-	stored     bool   // a flag was asked for by the request at hand, of a message unchanged since storedAt
-	storedAt   uint64
+	s         *Source
+	session   *session
+	mailbox   *mailbox
+	data      *goimap.SelectData
+	condstore bool // the mailbox keeps MODSEQs (RFC 7162, section 3.1.2.2)
+	readOnly  bool
+	fresh     bool  // nothing was synchronised since the SELECT
+	first     bool  // when it was opened, where the mailbox's backlog ends was not known
+	window    int64 // see mailbox
+	absent    bool  // when it was opened, the last look at the mailbox was long ago
+	stored    bool  // a flag was asked for by the request at hand, of a message unchanged since storedAt
+	storedAt  uint64
 }
 
 // open selects the mailbox, read-only by EXAMINE, and finds out whether what is
@@ -48,7 +47,7 @@ func (s *Source) open(ctx context.Context, sess *session, b *mailbox, readOnly b
 		return nil, sess.broken("mailbox %s has no UIDVALIDITY", b.name)
 	}
 	v := &visit{
-		s: s, session: sess, goneBefore: sess.gone.Load(), mailbox: b, data: data, readOnly: readOnly, fresh: true,
+		s: s, session: sess, mailbox: b, data: data, readOnly: readOnly, fresh: true,
 		condstore: sess.has(goimap.CapCondStore) && data.HighestModSeq != 0,
 		absent:    wallClock().Sub(b.lookedAt) > s.o.moment,
 	}
@@ -152,7 +151,7 @@ func (v *visit) progress(ctx context.Context) error {
 // sync finds out everything that happened since the last time.
 func (v *visit) sync(ctx context.Context, h hints) error {
 	if v.fresh {
-		if err := v.survey(ctx, uint32(v.data.UIDNext), v.data.NumMessages); err != nil {
+		if err := v.survey(ctx, uint32(v.data.UIDNext)); err != nil {
 			return err
 		}
 		v.fresh = false
@@ -167,7 +166,7 @@ func (v *visit) sync(ctx context.Context, h hints) error {
 		}
 	}
 	if h&hintSurvey != 0 || h&hintExpunged != 0 {
-		if err := v.survey(ctx, 0, 0); err != nil {
+		if err := v.survey(ctx, 0); err != nil {
 			return err
 		}
 	} else if h&hintFlags != 0 {
@@ -197,19 +196,11 @@ func (v *visit) recheck(ctx context.Context) (*visit, error) {
 	return v, nil
 }
 
-// survey compares the UIDs that exist below next with those known, reports what
-// vanished, what changed, and then what was never reported. After a SELECT next
-// and exists are what it said; 0 for both stands for what is known now.
-func (v *visit) survey(ctx context.Context, next, exists uint32) error {
+// survey compares the UIDs that exist with those known, reports what vanished, what
+// changed, and then what was never reported. After a SELECT next is what it said, else 0.
+func (v *visit) survey(ctx context.Context, next uint32) error {
 	b := v.mailbox
-	limit := lastUID // the server did not say, or told since
-	if next != 0 {
-		limit = next - 1
-	}
-	if !v.fresh {
-		exists = v.exists()
-	}
-	existing, missing, err := v.existing(limit, exists)
+	existing, missing, err := v.session.existing(1, 0)
 	if err != nil {
 		return err
 	}
@@ -223,7 +214,7 @@ func (v *visit) survey(ctx context.Context, next, exists uint32) error {
 			b.backlog, b.unbounded = max(b.backlog, next), false
 		}
 	}
-	b.shown = b.shownFrom(existing, exists)
+	b.shown = b.shownFrom(existing, v.exists())
 	vanished, unknown, unread := b.compare(existing, b.shown)
 	if err := v.gone(ctx, vanished, unread); err != nil {
 		return err
@@ -255,16 +246,6 @@ func (v *visit) gone(ctx context.Context, uids []uint32, unread bool) error {
 		}
 	}
 	return v.s.emit(ctx, e)
-}
-
-// existing returns the UIDs up to limit of a mailbox that was opened with exists messages,
-// or has so many now, and how many of these the server does not show.
-func (v *visit) existing(limit, exists uint32) (uidRanges, int64, error) {
-	want := int64(exists)
-	if v.fresh {
-		want -= int64(v.session.gone.Load() - v.goneBefore)
-	}
-	return v.session.existing(1, limit, exists, want)
 }
 
 // exists is how many messages the mailbox has now.

@@ -86,7 +86,7 @@ func TestBootstrapOverLimitsLearnsTheSame(t *testing.T) {
 			if err != nil || !strings.Contains(strings.Join(strings.Fields(out), " "), words) {
 				t.Errorf("check: %v\n%s", err, out)
 			}
-			if r := s.bootstrap(); r.Read != c.shown || len(r.Hidden) != 1 || r.Hidden[0] != words {
+			if r := s.bootstrap(); r.Read != c.shown || len(r.Hidden) != 1 || !strings.HasPrefix(r.Hidden[0], words) {
 				t.Errorf("read %d, hidden %q", r.Read, r.Hidden)
 			}
 			out, err = s.hinged("bootstrap", "--config", s.config)

@@ -258,9 +258,6 @@ func (s *AccountStatus) NoteLooks(looks map[string]ingest.Look) {
 		m := &s.Mailboxes[i]
 		if l, ok := looks[m.Mailbox]; ok {
 			m.LookedAt, m.Listening = &l.At, l.Listening
-			if part := l.Part(m.Mailbox); part != "" {
-				s.Warnings = append(slices.Clone(s.Warnings), part+"; hinged neither learns from the others nor marks them")
-			}
 		}
 	}
 }

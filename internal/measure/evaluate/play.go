@@ -264,7 +264,7 @@ func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { r.message = f.ReadOthers(m.Raw) }) // fails only with its context
 		if p.FromFlags {
 			m.label = flagLabel(m.Message)
-			if role := m.Labels().Roles[0]; role == ingest.RoleSent || role == ingest.RoleDrafts {
+			if roles, _ := m.Labels(); roles[0] == ingest.RoleSent || roles[0] == ingest.RoleDrafts {
 				r.message.FromOwner, r.message.Vouched = true, true
 			}
 		}

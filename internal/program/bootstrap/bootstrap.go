@@ -124,21 +124,11 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	r = report(past.Filter())
 	r.Account, r.Complete = o.Account, source.Complete()
 	r.Read, r.Total = source.Progress()
-	r.Hidden = hidden(source)
+	r.Hidden = source.Status().Parts()
 	if err == nil {
 		err = r.ask(past.Filter())
 	}
 	return r, err
-}
-
-func hidden(source PastSource) (parts []string) {
-	for mailbox, l := range source.Status().Looks {
-		if part := l.Part(mailbox); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	slices.Sort(parts)
-	return parts
 }
 
 func (r *Report) ask(f *filter.Filter) error {

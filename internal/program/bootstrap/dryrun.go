@@ -71,7 +71,7 @@ func DryRun(ctx context.Context, o Options, last, show int) (r Report, err error
 	r = report(d.filter)
 	r.Account, r.Complete = o.Account, source.Complete()
 	r.Read, r.Total = source.Progress()
-	r.Hidden = hidden(source)
+	r.Hidden = source.Status().Parts()
 	r.DryRun = d.show(show)
 	return r, r.ask(d.filter)
 }

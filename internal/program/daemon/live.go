@@ -223,7 +223,7 @@ func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 	if p := a.currentProblem(); p != "" {
 		s.Problem = p
 	}
-	s.Warnings = append(slices.Clone(s.Warnings), a.unmarkable()...)
+	s.Warnings = slices.Concat(s.Warnings, a.unmarkable(), src.Parts())
 	s.NoteConnection()
 	return s, nil
 }

@@ -210,13 +210,12 @@ func markBox(a *config.Account) string {
 
 // whole tells which part of the open mailbox the server shows, if not all at once.
 func (c *Checker) whole(a *config.Account, p *imap.Probe) {
-	l, limit, err := p.Shown()
-	part := l.Part(markBox(a))
+	parts, limit, err := p.Shown()
 	switch {
 	case err != nil:
 		c.add(Fail, a.Name, "messages", mendWire(err), "%v", err)
-	case part != "":
-		c.add(Warn, a.Name, "messages", "see docs/large-mailboxes.md", "%s, and no more; hinged neither learns from the others nor marks them", part)
+	case len(parts) > 0:
+		c.add(Warn, a.Name, "messages", "docs/large-mailboxes.md says what your provider may offer", "%s", parts[0])
 	case limit > 0:
 		c.add(OK, a.Name, "messages", "", "the server answers a command for %d messages at most; hinged reads %s in slices", limit, markBox(a))
 	}
