@@ -224,7 +224,7 @@ func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 		s.Problem = p
 	}
 	s.Warnings = append(slices.Clone(s.Warnings), a.unmarkable()...)
-	s.NoteConnection()
+	s.NoteConnection(a.opts.mend())
 	return s, nil
 }
 
