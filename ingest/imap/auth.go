@@ -69,6 +69,7 @@ func (s *session) login(ctx context.Context, o *Options) error {
 // prove logs in with a secret.
 func (s *session) prove(o *Options, secret string) (err error) {
 	oauth := o.Auth == AuthXOAuth2 || o.Auth == AuthOAuthBearer
+	s.tried = true
 	s.begin()
 	defer s.guard.end()
 	caps := s.client.Caps()

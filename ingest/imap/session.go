@@ -37,6 +37,7 @@ type session struct {
 	unhook func() bool // stops the closing of the connection by the context
 	onSync func()      // called when the session has caught up with the server
 
+	tried    bool // to log in
 	dateless bool // the server refused to search by date
 	modified modifiedWatch
 	tls      *tls.ConnectionState // nil in the clear

@@ -292,8 +292,8 @@ func (s *Source) enter(ctx context.Context) (*session, error) {
 	}
 	s.limit.Allow()
 	err = sess.enter(ctx)
-	if errors.Is(err, errNoTokenYet) || errors.Is(err, ErrNoPassword) {
-		s.limit.AllowN(time.Now(), -1) // the server was told nothing
+	if !sess.tried {
+		s.limit.AllowN(time.Now(), -1) // there was nothing to log in with
 	}
 	switch {
 	case err == nil:
