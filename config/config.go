@@ -99,6 +99,8 @@ type IMAP struct {
 	PollInterval    Duration `toml:"poll_interval"`
 	IdleRestart     Duration `toml:"idle_restart"`
 	RecheckInterval Duration `toml:"recheck_interval"`
+	// OAuth is nil where the password or token comes from elsewhere.
+	OAuth *OAuth `toml:"oauth,omitempty"`
 }
 
 // Folders names the mailboxes that have a use. What is "" is found by the special use

@@ -29,6 +29,7 @@ var blanks = map[reflect.Type]func() reflect.Value{
 		d := defaultDigest()
 		return reflect.ValueOf(&d)
 	},
+	reflect.TypeFor[*OAuth]():       func() reflect.Value { return reflect.ValueOf(&OAuth{}) },
 	reflect.TypeFor[Notify]():       func() reflect.Value { return reflect.ValueOf(defaultNotify()) },
 	reflect.TypeFor[KafkaAccount](): func() reflect.Value { return reflect.ValueOf(KafkaAccount{}) },
 	reflect.TypeFor[User]():         func() reflect.Value { return reflect.ValueOf(User{}) },

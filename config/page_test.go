@@ -203,8 +203,13 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 		user.PasswordHash = ""
 	}
 	table, name := path[:strings.LastIndexByte(path, '.')+1], path[strings.LastIndexByte(path, '.')+1:]
+	if o := c.Accounts[0].IMAP.OAuth; strings.HasPrefix(path, "account.imap.oauth.") {
+		o.ClientSecret, c.Accounts[0].IMAP.Auth = ClientSecret{}, "xoauth2"
+	} else {
+		c.Accounts[0].IMAP.OAuth = nil
+	}
 	another := name == "password_command" || name == "password_env" || name == "password_credential"
-	if !another || table != "account.imap." {
+	if c.Accounts[0].IMAP.OAuth == nil && (!another || table != "account.imap.") {
 		c.Accounts[0].IMAP.File = "password"
 	}
 	if companions[path].key != "kafka.sasl" {
@@ -264,6 +269,7 @@ var rare = []string{
 	"account.imap.ca_file", "account.imap.shared", "account.imap.cert_file", "account.imap.key_file",
 	"account.imap.drafts", "account.imap.junk", "account.imap.trash", "account.imap.archive", "account.imap.important",
 	"account.imap.poll_interval", "account.imap.idle_restart", "account.imap.recheck_interval",
+	"account.imap.oauth.",
 	"account.learner.", "account.threshold.cost", "account.threshold.value", "account.threshold.unsure_share",
 	"account.featurize.subaddress", "account.featurize.max_bytes", "account.featurize.names", "account.featurize.names_days", "account.featurize.shares.",
 	"account.notify.token_command", "account.notify.token_env", "account.notify.token_credential",

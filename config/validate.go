@@ -141,6 +141,9 @@ func (v *validator) config(c *Config) {
 		at := list.at.elem(i)
 		account := table{v, at, lineOf(at, list.at), "account."}
 		v.account(account, &c.Accounts[i])
+		if o := c.Accounts[i].IMAP.OAuth; o != nil {
+			account.sub("imap").sub("oauth").oauth(o, c.Accounts[i].Name, c.StateDir)
+		}
 		name := c.Accounts[i].Name
 		if first, taken := names[name]; taken && name != "" {
 			account.check(false, "name", fmt.Sprintf("is the name of the account on line %d", first), name, "another name")
@@ -285,6 +288,9 @@ func isAtom(s string) bool {
 
 func (t table) imap(c *IMAP) {
 	t.choice("tls", c.TLS, tlsModes)
+	if c.OAuth != nil && !t.has("auth") {
+		c.Auth = "xoauth2"
+	}
 	t.choice("auth", c.Auth, authMechanisms)
 	port := 143
 	if c.TLS == "tls" {
@@ -300,9 +306,15 @@ func (t table) imap(c *IMAP) {
 	}
 	t.check(!strings.ContainsFunc(c.Username, unicode.IsControl), "username", "control characters in a name", c.Username, "the name to log in with")
 	t.certificates(c.TLS, &c.CAFile, &c.CertFile, &c.KeyFile)
-	if c.Auth == "external" {
+	switch {
+	case c.Auth == "external":
 		t.external(c)
-	} else {
+	case c.OAuth != nil:
+		for _, key := range c.keys("password") {
+			t.useless(true, key, "with [account.imap.oauth]")
+		}
+		t.check(c.Auth == "xoauth2" || c.Auth == "oauthbearer", "auth", "takes no access token, which [account.imap.oauth] gets", c.Auth, `"xoauth2" or "oauthbearer"`)
+	default:
 		t.password(&c.Password)
 	}
 	t.mailboxes("mailboxes", c.Mailboxes)

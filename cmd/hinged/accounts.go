@@ -47,7 +47,7 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
-			Name: a.Name, Filter: options, Prior: weights, Settings: settingsOf(a),
+			Name: a.Name, Filter: options, Prior: weights, Settings: settingsOf(a), Consent: loginOf(a),
 			NewSource: func(known []ingest.Known) (ingest.Source, error) {
 				return imap.New(source, known)
 			},
@@ -93,6 +93,10 @@ func imapOptions(a *config.Account, log *slog.Logger) (imap.Options, error) {
 		PollInterval: time.Duration(i.PollInterval), IdleRestart: time.Duration(i.IdleRestart),
 		RecheckInterval: time.Duration(i.RecheckInterval),
 		Logger:          log.With("account", a.Name),
+	}
+	if i.OAuth != nil {
+		tokens := oauthClient(a)
+		o.Password, o.Renew, o.News = tokens.Token, tokens.Renew, tokens.News
 	}
 	if i.CAFile == "" && i.CertFile == "" {
 		return o, nil

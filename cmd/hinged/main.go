@@ -86,7 +86,7 @@ configuration, 130 Ctrl-C at a question.`)
 			root.AddCommand(c)
 		}
 	}
-	group(desk.ToBegin, demoCommand(), initCommand(), checkCommand(), bootstrapCommand(), runCommand())
+	group(desk.ToBegin, demoCommand(), initCommand(), loginCommand(), checkCommand(), bootstrapCommand(), runCommand())
 	group(desk.ToSee, evalCommand())
 	group(desk.ToCorrect, learnCommand())
 	group(desk.ToFilter, classifyCommand())

@@ -50,7 +50,7 @@ func (v *watchView) show(s desk.Shown) {
 		v.ordinary++
 		v.count()
 		return
-	case desk.DeedUndone: // who asked for that is told
+	case desk.DeedUndone, desk.DeedBarred, desk.DeedConsented: // who asked for that is told, and the log says the rest
 		return
 	case desk.DeedSilence:
 		v.silence++

@@ -52,14 +52,24 @@ func NeedsConsent(err error) bool {
 
 // login proves who we are.
 func (s *session) login(ctx context.Context, o *Options) error {
-	oauth := o.Auth == AuthXOAuth2 || o.Auth == AuthOAuthBearer
 	secret, err := o.secret(ctx)
-	if err != nil && oauth && NeedsConsent(err) {
-		return fmt.Errorf("%w (%w)", ErrConsent, err)
-	}
 	if err != nil {
 		return err
 	}
+	err = s.prove(o, secret)
+	if err != nil && o.Renew != nil && errors.Is(err, ErrConsent) {
+		if secret, err = o.Renew(ctx, secret); err != nil {
+			return tokenError(err)
+		}
+		err = s.prove(o, secret)
+	}
+	return err
+}
+
+// prove logs in with a secret.
+func (s *session) prove(o *Options, secret string) (err error) {
+	oauth := o.Auth == AuthXOAuth2 || o.Auth == AuthOAuthBearer
+	s.tried = true
 	s.begin()
 	defer s.guard.end()
 	caps := s.client.Caps()
@@ -110,12 +120,24 @@ func (o *Options) secret(ctx context.Context) (string, error) {
 	}
 	secret, err := o.Password(ctx)
 	if err != nil {
-		return "", &passwordError{err}
+		return "", tokenError(err)
 	}
 	if secret == "" {
 		return "", fmt.Errorf("%w: it is empty", ErrNoPassword)
 	}
 	return secret, nil
+}
+
+// tokenError says what an error of Options.Password or Options.Renew means.
+func tokenError(err error) error {
+	var e interface{ Passes() bool }
+	switch {
+	case errors.As(err, &e) && e.Passes():
+		return fmt.Errorf("%w: %s", errNoTokenYet, ingest.OneLine(err.Error()))
+	case NeedsConsent(err):
+		return fmt.Errorf("%w (%w)", ErrConsent, &passwordError{err})
+	}
+	return &passwordError{err}
 }
 
 // passwordError is an error of Options.Password, on one line.

@@ -62,6 +62,13 @@ type Options struct {
 	// ConsentNeeded() bool says whether only the owner can get a new token. Required,
 	// but with AuthExternal.
 	Password func(ctx context.Context) (string, error)
+	// Renew returns another token than the one that the server refused, once in a login;
+	// nil: there is none. Of both, an error whose method Passes() bool returns true is
+	// trouble that passes.
+	Renew func(ctx context.Context, refused string) (string, error)
+	// News reports whether there may be another secret than that of the last login, and
+	// ends the wait after a refused one; nil: it never does.
+	News func() bool
 
 	// Mailboxes names what to watch and nothing else. Empty: INBOX and the
 	// mailboxes whose special use is Sent, Junk, Trash, Archive or Important.

@@ -43,6 +43,9 @@ var (
 	ErrNoPassword = errors.New("can't get the password")
 )
 
+// errNoTokenYet: the provider gives no token at the moment. It is no refused login.
+var errNoTokenYet = errors.New("temporarily no token")
+
 // errProtocol wraps what the server said that is not IMAP, or not an answer to
 // what was asked.
 var errProtocol = errors.New("the server broke the protocol")

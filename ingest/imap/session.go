@@ -38,6 +38,7 @@ type session struct {
 	onSync func()      // called when the session has caught up with the server
 
 	limit    int  // of messages for one command, 0 if none is announced
+	tried    bool // to log in
 	dateless bool // the server refused to search by date
 	code     codeWatch
 	tls      *tls.ConnectionState // nil in the clear

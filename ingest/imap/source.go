@@ -276,6 +276,9 @@ func (s *Source) loginWait(name string) (pause time.Duration, refused bool) {
 		need++
 	}
 	missing := max(0, need-s.limit.Tokens())
+	if s.lines[name].refused && s.o.News != nil && s.o.News() {
+		s.notBefore = time.Time{}
+	}
 	calm := time.Until(s.notBefore)
 	return max(calm, time.Duration(missing*float64(s.o.LoginEvery))), calm > 0
 }
@@ -288,7 +291,11 @@ func (s *Source) enter(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s.limit.Allow()
-	switch err = sess.enter(ctx); {
+	err = sess.enter(ctx)
+	if !sess.tried {
+		s.limit.AllowN(time.Now(), -1) // there was nothing to log in with
+	}
+	switch {
 	case err == nil:
 		s.calm.Reset()
 		return sess, nil

@@ -39,6 +39,7 @@ var layers = []struct {
 	{"internal/face/cli", []string{"config", "featurize", "internal/measure/evaluate", "internal/account/filter", "internal/account/prior", "model", "store"}},
 	{"internal/host/loopback", nil},
 	{"internal/host/atomicfile", nil},
+	{"internal/host/oauth", []string{"internal/host/atomicfile"}},
 	{"internal/host/memlimit", nil},
 	{"internal/host/service", nil},
 	{"internal/testkit/...", []string{"ingest", "internal/host/loopback", "internal/testkit/...", "model", "store", "store/boltfile", "store/packed"}},
@@ -79,7 +80,7 @@ var layers = []struct {
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"bench/mailbox/...", "config", "featurize", "ingest", "ingest/archive", "internal/face/cli", "internal/account/filter", "internal/account/past", "internal/run/pipeline", "internal/account/prior", "internal/run/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "ingest/...", "internal/program/bootstrap", "internal/measure/ceiling", "internal/face/cli", "internal/face/control", "internal/program/daemon", "internal/face/dashboard", "internal/run/deadletters", "internal/program/demo", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/face/letter", "internal/host/memlimit", "internal/face/metrics", "internal/face/notify", "internal/host/passthrough", "internal/run/replay", "internal/host/service", "internal/program/setup", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "ingest/...", "internal/program/bootstrap", "internal/measure/ceiling", "internal/face/cli", "internal/face/control", "internal/program/daemon", "internal/face/dashboard", "internal/run/deadletters", "internal/program/demo", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/face/letter", "internal/host/memlimit", "internal/host/oauth", "internal/face/metrics", "internal/face/notify", "internal/host/passthrough", "internal/run/replay", "internal/host/service", "internal/program/setup", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state

@@ -95,6 +95,13 @@ func (p *Provider) Troubled(do func(c *FakeConn, cmd FakeCommand) bool) {
 	p.trouble = do
 }
 
+// Takes makes a token the valid one, and ends no session.
+func (p *Provider) Takes(token string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.valid = token
+}
+
 // Expire makes the token void and another the valid one, and ends every session with a
 // line, as when tokens end.
 func (p *Provider) Expire(token, bye string) {

@@ -17,7 +17,12 @@ const (
 	DeedCorrected // likewise, against the decision at arrival
 	DeedSilence   // learnt from the owner's silence
 	DeedUndone    // a mark was taken back: the server has confirmed it
+	DeedBarred    // the mail can't be read before the owner consents again; Why says what to do
+	DeedConsented // it can be read: the owner has consented, or need not
 )
+
+// AboutConsent stands for a message in what is told of the owner's consent.
+const AboutConsent = "consent"
 
 // Scored is one decision, told once it is committed.
 type Scored struct {
@@ -32,7 +37,8 @@ type Scored struct {
 type Shown struct {
 	Account string
 	Deed    Deed
-	// Message is the key of the message, in hexadecimal; "" where it is about none.
+	// Message is the key of the message, in hexadecimal; "" where it is about none, and
+	// AboutConsent.
 	Message string
 	// Score and Threshold are those of the decision; of a lesson, the score before it.
 	Score, Threshold float64

@@ -262,8 +262,9 @@ func (s *AccountStatus) NoteLooks(looks map[string]ingest.Look) {
 	}
 }
 
-// NoteConnection adds to the sentence, and to the warnings, how the connection is.
-func (s *AccountStatus) NoteConnection() {
+// NoteConnection adds to the sentence, and to the warnings, how the connection is. mend says
+// what to do if consent is needed.
+func (s *AccountStatus) NoteConnection(mend string) {
 	if s.Remaining > 0 {
 		s.Doing += fmt.Sprintf("; it still has to read %d older messages", s.Remaining)
 	}
@@ -274,7 +275,7 @@ func (s *AccountStatus) NoteConnection() {
 		}
 		s.Warnings = append([]string{"not connected to the mail server" + why}, s.Warnings...)
 		if s.ConsentNeeded {
-			s.Doing = "CONSENT NEEDED: log in with your mail provider again; hinged then continues by itself"
+			s.Doing = "CONSENT NEEDED: " + mend + "; hinged then continues by itself"
 		}
 	}
 }

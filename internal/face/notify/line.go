@@ -98,10 +98,16 @@ func (l *line) run(ctx context.Context) {
 }
 
 func (l *line) take(s desk.Shown) {
-	if s.Deed != desk.DeedMarked {
+	if s.Deed != desk.DeedMarked && s.Deed != desk.DeedBarred {
 		// The mark was taken back, or the owner has said what the message is: there is
 		// nothing to tell any more.
 		i := slices.IndexFunc(l.mem.Waiting, func(w waiting) bool { return w.Key == s.Message })
+		if s.Deed == desk.DeedConsented && l.mem.knows(s.Message) { // the next time is told anew
+			l.mem.Told = slices.DeleteFunc(l.mem.Told, func(key string) bool { return key == s.Message })
+			l.mem.Waiting = slices.DeleteFunc(l.mem.Waiting, func(w waiting) bool { return w.Key == s.Message })
+			l.keep()
+			return
+		}
 		if i < 0 {
 			return
 		}
@@ -146,6 +152,9 @@ func (l *line) due(now time.Time) (n *Notification, batch []waiting, again time.
 	if now.Before(l.notBefore) {
 		return nil, nil, l.notBefore
 	}
+	if i := slices.IndexFunc(l.mem.Waiting, func(w waiting) bool { return w.Key == desk.AboutConsent }); i >= 0 {
+		return l.to.consent(l.mem.Waiting[i], l.items[desk.AboutConsent]), slices.Clone(l.mem.Waiting[i : i+1]), time.Time{}
+	}
 	if len(l.mem.Waiting) > 0 {
 		// Not for long if the clock was set back.
 		if age := now.Sub(l.mem.Waiting[0].At); age >= 0 && age < gather {
@@ -184,7 +193,7 @@ func (l *line) due(now time.Time) (n *Notification, batch []waiting, again time.
 
 // tell sends a notification. It is noted as sent before, and taken back should it fail.
 func (l *line) tell(ctx context.Context, n *Notification, batch []waiting) {
-	more := n.Count - len(batch)
+	more := max(0, n.Count-len(batch))
 	l.mem.told(batch...)
 	l.mem.More -= more
 	l.mem.Sent++

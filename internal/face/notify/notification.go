@@ -14,13 +14,14 @@ import (
 const (
 	KindMessage = "message" // one message
 	KindSummary = "summary" // several, or what waited
+	KindConsent = "consent" // hinged can't read the mail before the owner consents again
 	KindTest    = "test"
 )
 
 // Notification is what a command reads from its standard input and a webhook is posted,
 // as JSON.
 type Notification struct {
-	Kind      string    `json:"kind"`                 // Kind is message, summary or test.
+	Kind      string    `json:"kind"`                 // Kind is message, summary, consent or test.
 	Account   string    `json:"account"`              // Account is the account that the mail belongs to.
 	Title     string    `json:"title"`                // Title is the title from the configuration.
 	Text      string    `json:"text"`                 // Text says in words what this is about.
@@ -56,6 +57,18 @@ func (t *Target) message(w waiting, it item) *Notification {
 		n.Text += " (" + desk.OneLine(strings.Join(it.why, "; "), 200) + ")"
 	}
 	return n
+}
+
+// consent makes the one notification that neither waits for others nor counts messages.
+func (t *Target) consent(w waiting, it item) *Notification {
+	mend := "`hinged status` says what to do"
+	if len(it.why) > 0 {
+		mend = it.why[0]
+	}
+	return &Notification{
+		Kind: KindConsent, Account: t.Account, Title: "hinged needs your consent", At: w.At,
+		Text: "hinged can no longer read the mail of " + t.Account + ": " + mend,
+	}
 }
 
 const mostSenders = 5

@@ -108,7 +108,12 @@ func New(o Options) *Notifier {
 // Show notes what was done, if the owner is to hear of it or no longer needs to. It
 // never blocks. It is safe for concurrent use.
 func (n *Notifier) Show(s desk.Shown) {
-	if s.Message == "" || s.Deed != desk.DeedMarked && s.Deed != desk.DeedUndone && s.Deed != desk.DeedCorrected {
+	switch s.Deed {
+	case desk.DeedMarked, desk.DeedUndone, desk.DeedCorrected, desk.DeedBarred, desk.DeedConsented:
+	default:
+		return
+	}
+	if s.Message == "" {
 		return
 	}
 	for _, l := range n.lines[s.Account] {

@@ -52,6 +52,9 @@ type AccountOptions struct {
 	// Settings are the same goes on undisturbed at a Reload. With "" it never does.
 	Settings string
 
+	// Consent is the command that asks for the owner's consent; "": hinged has none.
+	Consent string
+
 	past bool           // see Past
 	mail *pipeline.Pool // shared with other accounts; nil: one of its own
 }
@@ -239,6 +242,7 @@ func (a *account) write(ctx context.Context) error {
 
 // tick tells the filter the time, if that makes a difference.
 func (a *account) tick() error {
+	a.showConsent()
 	now := a.clock.now()
 	if a.alone || !a.filter.Waits.Due(now) {
 		return nil

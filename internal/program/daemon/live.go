@@ -224,7 +224,7 @@ func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 		s.Problem = p
 	}
 	s.Warnings = slices.Concat(s.Warnings, a.unmarkable(), src.Parts())
-	s.NoteConnection()
+	s.NoteConnection(a.opts.mend())
 	return s, nil
 }
 

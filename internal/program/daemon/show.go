@@ -29,6 +29,30 @@ type shows struct {
 	// resumed are marks that an earlier run of the program meant to set: the first of
 	// each message.
 	resumed map[uint64]bool
+	consent desk.Deed // DeedBarred or DeedConsented, as was shown last
+}
+
+// showConsent shows that consent is needed when that begins, and when it ends.
+func (a *account) showConsent() {
+	s, deed := a.source.Status(), desk.DeedConsented
+	switch {
+	case s.ConsentNeeded:
+		deed = desk.DeedBarred
+	case !s.Connected:
+		return
+	}
+	if a.shows.show != nil && deed != a.shows.consent {
+		a.shows.consent = deed
+		a.shows.show(desk.Shown{Account: a.opts.Name, Deed: deed, Message: desk.AboutConsent, Why: []string{a.opts.mend()}})
+	}
+}
+
+// mend says what an owner has to do whose consent is needed.
+func (o *AccountOptions) mend() string {
+	if o.Consent == "" {
+		return "log in with your mail provider again"
+	}
+	return "run `" + o.Consent + "`"
 }
 
 // intents are the marks that the source has to set or to take back at its start.

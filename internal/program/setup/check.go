@@ -251,7 +251,7 @@ func (c *Checker) positions() (lost map[store.Partition]error, err error) {
 func (c *Checker) account(ctx context.Context, a *config.Account) {
 	ctx, cancel := context.WithTimeout(ctx, 12*c.Patience)
 	defer cancel()
-	if a.IMAP.Auth != "external" && !c.secret(ctx, a.Name, &a.IMAP.Password) {
+	if a.IMAP.Auth != "external" && a.IMAP.OAuth == nil && !c.secret(ctx, a.Name, &a.IMAP.Password) {
 		return
 	}
 	var own *x509.Certificate
@@ -261,6 +261,9 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 	}
 	if err != nil {
 		c.add(Fail, a.Name, "tls", "correct ca_file, cert_file or key_file: they are files in PEM form, the last two a pair", "%v", err)
+		return
+	}
+	if a.IMAP.OAuth != nil && !c.consent(ctx, a, o.Password) {
 		return
 	}
 	c.own(a, own)
@@ -295,7 +298,7 @@ func (c *Checker) secret(ctx context.Context, account string, where *config.Pass
 		mend := "see that the file is there and readable for the user that hinged runs as"
 		switch {
 		case imap.NeedsConsent(err):
-			mend = mendConsent
+			mend = mendConsent(nil)
 		case len(where.Command) > 0:
 			mend = "run the command by hand, as the user that hinged runs as"
 		case where.Env != "":
@@ -313,6 +316,21 @@ func (c *Checker) secret(ctx context.Context, account string, where *config.Pass
 	level, mend, text := Readers(where.File)
 	c.add(level, account, "password", mend, "%s %s", where.File, text)
 	return true
+}
+
+// consent tests whether the provider gives tokens.
+func (c *Checker) consent(ctx context.Context, a *config.Account, token func(context.Context) (string, error)) bool {
+	_, err := token(ctx)
+	mend := "see docs/oauth.md; if it is the provider's trouble, hinged waits for its end by itself"
+	switch {
+	case err == nil:
+		c.add(OK, a.Name, "consent", "", "it is there, in %s, and %s gives tokens", a.IMAP.OAuth.RefreshTokenFile, a.IMAP.OAuth.Provider)
+		return true
+	case imap.NeedsConsent(err):
+		mend = mendConsent(a)
+	}
+	c.add(Fail, a.Name, "consent", mend, "%v", err)
+	return false
 }
 
 // Readers tells who can read a file beside its owner.

@@ -159,7 +159,12 @@ func mendWire(err error) string {
 }
 
 // mendConsent says what to do about a provider that gives or takes no token any more.
-const mendConsent = "log in with the provider again, as when password_command was set up, and give the consent that it asks for"
+func mendConsent(a *config.Account) string {
+	if a != nil && a.IMAP.OAuth != nil {
+		return "hinged login --account " + a.Name
+	}
+	return "log in with the provider again, as when password_command was set up, and give the consent that it asks for"
+}
 
 // login tests the login. own is the certificate that was shown, or nil.
 func (c *Checker) login(ctx context.Context, a *config.Account, own *x509.Certificate, p *imap.Probe) bool {
@@ -174,7 +179,7 @@ func (c *Checker) login(ctx context.Context, a *config.Account, own *x509.Certif
 	case errors.Is(err, imap.ErrCertificate):
 		c.add(Fail, a.Name, "login", mendOwn(own), "as %s: %v", a.IMAP.Username, err)
 	case errors.Is(err, imap.ErrConsent):
-		c.add(Fail, a.Name, "login", mendConsent, "as %s: %v", a.IMAP.Username, err)
+		c.add(Fail, a.Name, "login", mendConsent(a), "as %s: %v", a.IMAP.Username, err)
 	case errors.Is(err, imap.ErrRefused) && a.IMAP.Auth == "external":
 		c.add(Fail, a.Name, "login", "set username to the name that the server takes from the certificate, which is "+holderOf(own), "as %s: %v", a.IMAP.Username, err)
 	case errors.Is(err, imap.ErrRefused):
