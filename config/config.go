@@ -22,6 +22,7 @@ type Config struct {
 	Backups     Backups `toml:"backups"`
 	// Dashboard is nil without a section [dashboard]: no port is opened.
 	Dashboard *Dashboard `toml:"dashboard,omitempty"`
+	MCP       MCP        `toml:"mcp"`
 	Accounts  []Account  `toml:"account,omitempty"`
 	// Kafka is nil without a section [kafka]. One of the two is there.
 	Kafka *Kafka `toml:"kafka,omitempty"`
@@ -32,6 +33,11 @@ type Backups struct {
 	Every Duration `toml:"every"` // 0: it makes none
 	Keep  int      `toml:"keep"`
 	Dir   string   `toml:"dir"`
+}
+
+// MCP says what an assistant may do that `hinged mcp` serves.
+type MCP struct {
+	Teach bool `toml:"teach"` // label messages
 }
 
 // Account is one owner's mail: where it is, how it is judged and how marked.

@@ -261,7 +261,7 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 // rare are the keys of the second part of docs/config.md, which hardly anybody sets; a name
 // that ends in a point is that of a table.
 var rare = []string{
-	"socket", "filter_socket", "log_level", "log_format", "memory_limit",
+	"socket", "filter_socket", "log_level", "log_format", "memory_limit", "mcp.",
 	"dashboard.session", "dashboard.session_idle", "dashboard.user.password_hash_file",
 	"dashboard.user.token_command", "dashboard.user.token_env", "dashboard.user.token_credential",
 	"account.companion", "account.settle", "account.silence", "account.provisional", "account.provisional_marked",

@@ -87,7 +87,7 @@ configuration, 130 Ctrl-C at a question.`)
 		}
 	}
 	group(desk.ToBegin, demoCommand(), initCommand(), loginCommand(), checkCommand(), bootstrapCommand(), runCommand())
-	group(desk.ToSee, evalCommand())
+	group(desk.ToSee, evalCommand(), mcpCommand())
 	group(desk.ToCorrect, learnCommand())
 	group(desk.ToFilter, classifyCommand())
 	group(desk.ToKeep, kafkaCommand())

@@ -24,7 +24,7 @@ import (
 
 // liveKeys are the top-level keys and tables of the configuration that a running daemon
 // takes over. What is in none of them needs a restart.
-var liveKeys = []string{"account", "kafka", "backups", "log_level"}
+var liveKeys = []string{"account", "kafka", "backups", "mcp", "log_level"}
 
 type running struct {
 	daemon  *daemon.Daemon
