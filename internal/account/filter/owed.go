@@ -189,14 +189,19 @@ func (f *Messages) KeepsSent() bool {
 }
 
 // Closed is the owner's word that nothing is left to answer in the thread of a message, until
-// something more comes in it.
+// something more comes in it. ID, if it is not 0, names the message by its Message-ID.
 type Closed struct {
 	At      store.Moment     `cbor:"1,keyasint,omitempty"`
-	Message store.MessageKey `cbor:"2,keyasint"`
+	Message store.MessageKey `cbor:"2,keyasint,omitzero"`
+	ID      store.ID         `cbor:"3,keyasint,omitempty"`
 }
 
 func (e *Closed) apply(f *Filter, r *Result) error {
-	k := string(e.Message[:])
+	key := e.Message
+	if e.ID != 0 {
+		key, _ = f.People.named(e.ID)
+	}
+	k := string(key[:])
 	m, known := f.st.Messages.Get(k)
 	if n := f.st.Account.Messages; !known || m.Done == n {
 		return nil
