@@ -73,6 +73,7 @@ type Judging struct {
 	MaxWeights        int      `toml:"max_weights"`
 	MaxMessages       int      `toml:"max_messages"`
 	KeepDays          int      `toml:"keep_days"` // how long mail is remembered; 0: for ever
+	OwedDays          int      `toml:"owed_days"` // after how long without an answer a letter is listed; 0: never
 	// Prior is "default", "none", "zero", or the path of a file.
 	Prior     string    `toml:"prior"`
 	Learner   Learner   `toml:"learner"`
@@ -225,6 +226,7 @@ func defaultJudging() Judging {
 
 		MaxWeights:  1 << 20,
 		MaxMessages: 100_000,
+		OwedDays:    3,
 		Prior:       "default",
 		Learner: Learner{
 			Kind:           "dual",

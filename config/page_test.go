@@ -265,7 +265,7 @@ var rare = []string{
 	"dashboard.session", "dashboard.session_idle", "dashboard.user.password_hash_file",
 	"dashboard.user.token_command", "dashboard.user.token_env", "dashboard.user.token_credential",
 	"account.companion", "account.settle", "account.silence", "account.provisional", "account.provisional_marked",
-	"account.max_weights", "account.max_messages", "account.keep_days",
+	"account.max_weights", "account.max_messages", "account.keep_days", "account.owed_days",
 	"account.imap.ca_file", "account.imap.shared", "account.imap.cert_file", "account.imap.key_file",
 	"account.imap.drafts", "account.imap.junk", "account.imap.trash", "account.imap.archive", "account.imap.important",
 	"account.imap.poll_interval", "account.imap.idle_restart", "account.imap.recheck_interval",

@@ -208,6 +208,7 @@ func (t table) judging(a *Judging, defaults Learner) {
 	t.integer("max_weights", a.MaxWeights, 100, 100_000_000)
 	t.integer("max_messages", a.MaxMessages, 200, 10_000_000)
 	t.integer("keep_days", a.KeepDays, 0, 36_500)
+	t.integer("owed_days", a.OwedDays, 0, 90)
 	t.prior(&a.Prior)
 	t.sub("learner").learner(&a.Learner, defaults)
 	t.sub("threshold").threshold(&a.Threshold)

@@ -273,7 +273,7 @@ func TestReadHeaderReadsWhatReadReads(t *testing.T) {
 				t.Errorf("%s: defect %q is none to Read", file, d)
 			}
 		}
-		got.Content, got.Defects = want.Content, want.Defects
+		got.Content, got.Defects, got.Asks = want.Content, want.Defects, want.Asks
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", file, got, want)
 		}

@@ -100,6 +100,7 @@ func (f *Featurizer) readContent(m *Message, body, debris []byte) {
 	m.Content = f.terms.content()
 	m.Content.Links = f.structure.links > f.structure.pictures
 	f.readSays(m, body)
+	m.Asks = f.asks(m)
 }
 
 // Unreadable returns what Read does of an empty message, but with the key of raw. It is for one at
@@ -141,7 +142,7 @@ func (f *Featurizer) begin(raw []byte) (m *Message, body, debris []byte) {
 func (f *Featurizer) end(m *Message) {
 	slices.Sort(f.defects)
 	m.Defects = slices.Clone(f.defects)
-	m.Personal = m.personal()
+	m.Personal, m.Program = m.personal(), m.sender != senderPerson && m.sender != senderList
 	m.Guise = f.readGuise(m, f.fromName)
 }
 

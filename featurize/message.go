@@ -35,7 +35,13 @@ type Message struct {
 	Stored bool
 	// Personal: the owner is in To, and it came through no list and in no bulk.
 	Personal bool
-	Guise    Guise
+	// Program: it comes from no person, or from where nobody reads what is answered, or it is one
+	// text for many. It is no answer, and none is due to it. Mail through a list is a person's.
+	Program bool
+	// Asks: its own text, or the subject of one that begins a thread, has a question mark, and it
+	// goes to somebody else than the owner. Always false without a body: see ReadHeader.
+	Asks  bool
+	Guise Guise
 	// Says is what it says, if the owner wrote it, of the messages that it Answers: those of
 	// InReplyTo, else the last of References, or the forwarded one.
 	Says    Says

@@ -5,6 +5,7 @@ package featurize
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 // openingWords is how many words of the own text count once more: people say first what they want.
@@ -96,6 +97,13 @@ func (f *Featurizer) readOwn(line []byte) {
 		f.words.limit = math.MaxInt
 	}
 	f.words.line(f, line, &kindOwn)
+}
+
+// asks is Message.Asks.
+func (f *Featurizer) asks(m *Message) bool {
+	notOwner := func(address string) bool { return !f.owns(address) }
+	return (f.structure.questions > 0 || m.Says == SaysNew && questions([]byte(m.Subject)) > 0) && m.Says <= SaysForward &&
+		(slices.ContainsFunc(m.To, notOwner) || slices.ContainsFunc(m.Cc, notOwner))
 }
 
 // questions counts the question marks of any script. One before a letter is part of a link.

@@ -415,6 +415,14 @@ type Message struct {
 	// of the message, and that were not seen to be taken off: a copy that brings them
 	// along says nothing new. Canonical.
 	Heard []string `cbor:"70,keyasint,omitempty"`
+	// NoAnswer: it answers nobody. What others wrote comes from a program (featurize.Message), what
+	// the owner did only passes something on. Asks is that of featurize.Message, for what the owner wrote.
+	NoAnswer bool `cbor:"73,keyasint,omitempty"`
+	Asks     bool `cbor:"74,keyasint,omitempty"`
+	// Done is Account.Messages when the owner said that nothing is left to answer; 0: never.
+	Done uint64 `cbor:"75,keyasint,omitempty"`
+	// Came is when it came, by its source, where that was before Arrived, and at most a week; else 0.
+	Came Moment `cbor:"76,keyasint,omitempty"`
 	// Foreign: the flags that it was first seen with may not have been the owner's.
 	Foreign bool `cbor:"72,keyasint,omitempty"`
 }

@@ -29,6 +29,9 @@ var records = []record{
 		one := uint64(1)
 		s.MinProperties, s.MaxProperties = &one, &one
 	}},
+	{name: "kafka-done", ceType: kafka.TypeDone, value: kafka.Done{}, closed: true, refine: func(s *describe.Schema) {
+		s.OneOf = []*describe.Schema{{Required: []string{"message"}}, {Required: []string{"key"}}}
+	}},
 	{name: "kafka-rules", ceType: kafka.TypeRules, value: kafka.Rules{}, closed: true},
 }
 
@@ -107,6 +110,10 @@ func TestTheSchemasOfRecordsSayWhatIsAccepted(t *testing.T) {
 		{kafka.TypeForget, `{}`, false},
 		{kafka.TypeForget, `{"sender":"a@b.example","before":"2026-01-31T08:00:00Z"}`, false},
 		{kafka.TypeForget, `{"all":true}`, false},
+		{kafka.TypeDone, `{"message":"a@b.example"}`, true},
+		{kafka.TypeDone, `{` + key + `}`, true},
+		{kafka.TypeDone, `{}`, false},
+		{kafka.TypeDone, `{"message":"a@b.example",` + key + `}`, false},
 		{kafka.TypeRules, `{"rules":[{"match":"from:boss@example.org","label":"important"}]}`, true},
 		{kafka.TypeRules, `{"rules":[]}`, true},
 		{kafka.TypeRules, `{"rules":[{"match":"from:boss@example.org"}]}`, false},
@@ -135,6 +142,7 @@ func TestWhatIsProducedFitsItsSchema(t *testing.T) {
 		kafka.Feedback{Ref: ref, Label: true, Source: "explicit"},
 		kafka.Feedback{Ref: kafka.Ref{Key: kafka.Key{1, 2}}, Source: "junk"},
 		kafka.Unlearn{Since: at}, kafka.Forget{Ref: ref}, kafka.Forget{Sender: "a@b.example"}, kafka.Forget{Before: at},
+		kafka.Done{Ref: ref},
 		kafka.Rules{Rules: []kafka.Rule{{Match: "from:a@b.example", Label: true}}}, kafka.Rules{Rules: []kafka.Rule{}},
 	} {
 		r := kafka.Encode(e, "ann", "1", "test", at)

@@ -236,13 +236,14 @@ func halve(ts *testscript.TestScript, neg bool, args []string) {
 // has starred what is important and thrown away the rest, and leaves its store
 // behind: seed hinged.toml. With "quiet" nothing is done with the last five
 // messages. With "short" a second passes between any two events, and only the last
-// lessons are kept. With "deaf" the last message comes 45 days after the last lesson. It
+// lessons are kept. With "owed" all mail came four days ago, and the owner asked something in two
+// letters, to the second of which an answer came. With "deaf" the last message comes 45 days after the last lesson. It
 // writes the last message to last.eml, which is
 // ordinary, and the last important one to important.eml.
 func seed(ts *testscript.TestScript, neg bool, args []string) {
 	how := append(args, "", "")[1]
-	if neg || len(args) < 1 || len(args) > 2 || !slices.Contains([]string{"", "quiet", "short", "deaf"}, how) {
-		ts.Fatalf("usage: seed config [quiet|short|deaf]")
+	if neg || len(args) < 1 || len(args) > 2 || !slices.Contains([]string{"", "quiet", "short", "deaf", "owed"}, how) {
+		ts.Fatalf("usage: seed config [quiet|short|deaf|owed]")
 	}
 	c, err := config.Load(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -251,6 +252,10 @@ func seed(ts *testscript.TestScript, neg bool, args []string) {
 	// Later than all the mail, and the same on every run.
 	var seconds atomic.Int64
 	o.Now = func() time.Time { return time.Date(2024, 3, 1, 0, 0, int(seconds.Load()), 0, time.UTC) }
+	if how == "owed" {
+		ago := time.Now().Add(-4 * 24 * time.Hour)
+		o.Now = func() time.Time { return ago }
+	}
 	s := &scripted{done: make(chan struct{}), how: how, seconds: &seconds}
 	if how == "short" { // the store lets go, and so does the account
 		o.Store.CheckpointEvery, o.Store.JournalCap = 2, 20
@@ -293,6 +298,23 @@ type scripted struct {
 	learnt func(ctx context.Context, n uint64) error
 }
 
+// asks has the owner ask something.
+func (s *scripted) asks(send func(...ingest.Event) error) error {
+	if s.how != "owed" {
+		return nil
+	}
+	letter := func(mailbox string, uid uint32, header, words string) ingest.Event {
+		raw := []byte(header + "\r\n\r\n" + words + "\r\n")
+		return ingest.Arrival{Place: ingest.Place{Mailbox: mailbox, UIDValidity: 1, UID: uid}, Internal: time.Now().Add(-4 * 24 * time.Hour), Raw: raw, Size: int64(len(raw))}
+	}
+	return send(
+		ingest.MailboxOpened{Mailbox: "Sent", Role: ingest.RoleSent, UIDValidity: 1, Keywords: true},
+		letter("Sent", 1, "From: owner@example.org\r\nTo: colleague@example.com\r\nSubject: Plan\r\nMessage-ID: <asked@example.org>", "Shall we?"),
+		letter("Sent", 2, "From: owner@example.org\r\nTo: friend@example.com\r\nSubject: Lunch\r\nMessage-ID: <lunch@example.org>", "At noon?"),
+		letter("INBOX", 41, "From: friend@example.com\r\nTo: owner@example.org\r\nSubject: Re: Lunch\r\nMessage-ID: <yes@example.com>\r\nIn-Reply-To: <lunch@example.org>", "Yes."),
+	)
+}
+
 func (*scripted) Mark(...ingest.MarkRequest) {}
 func (*scripted) Status() ingest.Status      { return ingest.Status{Connected: true} }
 
@@ -322,6 +344,8 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 		switch {
 		case s.how == "quiet" && uid > 35:
 			flags = nil
+		case s.how == "owed":
+			m.Date = time.Now().Add(-4 * 24 * time.Hour)
 		case s.how == "short":
 			s.seconds.Add(1)
 		case s.how == "deaf" && uid == 40:
@@ -340,6 +364,9 @@ func (s *scripted) Run(ctx context.Context, emit ingest.Emit) error {
 				return err
 			}
 		}
+	}
+	if err := s.asks(send); err != nil {
+		return err
 	}
 	close(s.done)
 	<-ctx.Done()

@@ -31,6 +31,7 @@ const (
 	TypeUnlearn  = "io.hinged.unlearn.v1"
 	TypeForget   = "io.hinged.forget.v1"
 	TypeRules    = "io.hinged.rules.v1"
+	TypeDone     = "io.hinged.done.v1"
 	TypeDecided  = "io.hinged.message.decided.v1"
 )
 

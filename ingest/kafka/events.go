@@ -13,7 +13,7 @@ import (
 )
 
 // Event is what a record of the input topic says. The concrete types are Message, Feedback,
-// Unlearn, Forget and Rules; all but Message are the JSON value of the record.
+// Unlearn, Forget, Rules and Done; all but Message are the JSON value of the record.
 type Event interface {
 	// Type is the ce_type.
 	Type() string
@@ -60,6 +60,9 @@ type Forget struct {
 	Before time.Time `json:"before,omitzero"`
 }
 
+// Done says that nothing is left to answer in the thread of a message.
+type Done struct{ Ref }
+
 // Rules replaces all rules of the account.
 type Rules struct {
 	// Rules replace all rules of the account. The first rule that matches wins.
@@ -93,6 +96,9 @@ func (Forget) Type() string { return TypeForget }
 
 // Type is TypeRules.
 func (Rules) Type() string { return TypeRules }
+
+// Type is TypeDone.
+func (Done) Type() string { return TypeDone }
 
 // Label is what a message is to its owner: important or ordinary.
 type Label bool
@@ -172,6 +178,17 @@ func parseFeedback(value []byte) (Event, *Refusal) {
 		return nil, refuse(BadValue, "source is %q; it can be %s", ingest.OneLine(f.Source), strings.Join(sources, ", "))
 	}
 	return f, nil
+}
+
+func parseDone(value []byte) (Event, *Refusal) {
+	var d Done
+	if refusal := strict(value, "done", &d); refusal != nil {
+		return nil, refusal
+	}
+	if (d.Message == "") == (d.Key == Key{}) {
+		return nil, refuse(BadJSON, "done needs either message, a Message-ID, or key, which a decision gives")
+	}
+	return d, nil
 }
 
 func parseUnlearn(value []byte) (Event, *Refusal) {

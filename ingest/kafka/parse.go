@@ -88,6 +88,8 @@ func parse(r Record, partitions int32) (Event, *Refusal) {
 		return parseForget(value)
 	case TypeRules:
 		return parseRules(value)
+	case TypeDone:
+		return parseDone(value)
 	default:
 		return nil, refuse(UnknownType, "ce_type %q is not known", ingest.OneLine(kind))
 	}

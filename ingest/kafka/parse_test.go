@@ -105,6 +105,7 @@ func TestWhatMeansNothingIsRefusedForAReason(t *testing.T) {
 			`{"key":"00","label":"important"}`: BadValue, `{"key":"` + strings.Repeat("0", 34) + `","label":"important"}`: BadValue, `{"key":"` + strings.Repeat("g", 32) + `","label":"important"}`: BadValue,
 			`{"message":"` + strings.Repeat("a", 999) + `","label":"important"}`: BadValue,
 		},
+		TypeDone:    {`{}`: BadJSON, `[]`: BadJSON, `{"message":"<a@b>","key":"` + strings.Repeat("f", 32) + `"}`: BadJSON, `{"key":"00"}`: BadValue},
 		TypeUnlearn: {`{}`: BadJSON, `{"since":1}`: BadJSON, `{"since":"yesterday"}`: BadValue},
 		TypeForget:  {`{}`: BadJSON, `{"sender":"a@b","before":"2026-01-31T08:00:00Z"}`: BadJSON, `{"sender":"all"}`: BadValue, `{"sender":"@b"}`: BadValue, `{"before":"2026"}`: BadValue, `{"key":""}`: BadValue},
 		TypeRules: {

@@ -136,7 +136,7 @@ func TestAWrongChunkIsNamedAndTheRightOneTakenLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if tried < 20 {
+	if tried < 15 {
 		t.Errorf("tried %d chunks", tried)
 	}
 	wholeAccounts(t, from, there, c.Names)

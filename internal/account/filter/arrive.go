@@ -168,6 +168,11 @@ func (f *Arrivals) meet(e *Arrived, role ingest.Role, r *Result) (store.Message,
 		Own: e.Meta.Own || role == ingest.RoleSent || role == ingest.RoleDrafts,
 	}
 	m.Claimed = e.Meta.Claimed && !m.Own
+	m.Asks = e.Meta.Asks && (m.Own || m.Claimed)
+	m.Came, m.NoAnswer = came(e.At, a.Clock), e.Meta.Program
+	if m.Own || m.Claimed {
+		m.NoAnswer = e.Meta.Says == featurize.SaysForward
+	}
 	if !m.Own {
 		m.Topic = e.Meta.Topic
 		f.People.noteGuise(&e.Meta, &m, role)

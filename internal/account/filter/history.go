@@ -46,6 +46,9 @@ type Meta struct {
 	Guise    featurize.Guise `cbor:"15,keyasint,omitzero"`
 	Stored   bool            `cbor:"16,keyasint,omitempty"`
 	Links    bool            `cbor:"17,keyasint,omitempty"` // featurize.Content.Links
+	// Program and Asks are those of featurize.Message.
+	Program bool `cbor:"18,keyasint,omitempty"`
+	Asks    bool `cbor:"19,keyasint,omitempty"`
 }
 
 // ByOwner returns m as the owner's own message, whatever vouches for it: its source
@@ -93,7 +96,7 @@ func NewMeta(m *featurize.Message) Meta {
 		Key: store.MessageKey(m.Key), ID: hashID(m.MessageID),
 		Own: m.Own(), Vouched: m.Vouched, Claimed: m.FromOwner && !m.Vouched,
 		Doubtful: m.Doubtful, Says: m.Says, Topic: store.ID(m.Topic), Personal: m.Personal, Guise: m.Guise, Stored: m.Stored,
-		Links: m.Content.Links,
+		Links: m.Content.Links, Program: m.Program, Asks: m.Asks,
 	}
 	replies := min(len(m.InReplyTo), maxParents)
 	parents := make([]store.ID, 0, min(replies+len(m.References), maxParents))

@@ -153,6 +153,9 @@ func (f *Voice) hear(k store.MessageKey, m *store.Message, what said, with manne
 	if what == (said{label: model.Ordinary, source: store.SourceMark}) && m.Outcome != store.Undecided {
 		f.ledger.Refuse(k, m.ID, "")
 	}
+	if what.source == store.SourceAnswered {
+		m.Done = f.st.Account.Messages // the answer itself may never be seen
+	}
 	if err := f.label(k, m, what, with, r); err != nil {
 		return err
 	}

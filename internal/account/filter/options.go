@@ -109,6 +109,9 @@ type Options struct {
 	// NamesFor is how long the names of a message's features are kept, by the
 	// account's clock; 0: store.NamesFor. No decision depends on it.
 	NamesFor time.Duration `cbor:"33,keyasint,omitempty"`
+	// OwedDays is after how many days without an answer a letter is listed as owed or awaited
+	// (Messages.Open); 0: never. No decision depends on it.
+	OwedDays int `cbor:"45,keyasint,omitempty"`
 	// MarkWithin is how old a message may be when it is found, to be marked; 0: of any
 	// age.
 	MarkWithin time.Duration `cbor:"40,keyasint,omitempty"`
@@ -183,6 +186,7 @@ func DefaultOptions() Options {
 			MarkedHorizon: 3 * 24 * time.Hour, MarkedWeight: 1.0 / 6, Bold: 100,
 		},
 		Bulk:       50,
+		OwedDays:   3,
 		MarkWithin: 3 * 24 * time.Hour,
 		Elsewhere:  3 * time.Minute,
 		EarlyFor:   7 * 24 * time.Hour,
@@ -227,6 +231,7 @@ func (o Options) Validate() error {
 		{d.Window >= 0 && d.Window <= 10_000, "the replay window", d.Window, "be from 0 (no replay) to 10000"},
 		{d.Steps >= 0 && d.Steps <= 100, "steps of replay for each message", d.Steps, "be from 0 to 100"},
 		{d.Bold >= 0 && d.Bold <= 1000, "how many times more lessons may weigh", d.Bold, "be from 0 to 1000"},
+		{o.OwedDays >= 0 && o.OwedDays <= OpenDays, "days until a letter is owed an answer", o.OwedDays, fmt.Sprintf("be from 0 (never) to %d", OpenDays)},
 		{o.Bulk >= 0, "bulk", o.Bulk, "be 0 (every change counts) or more"},
 		{o.Companion == "" || ingest.IsCompanion(ingest.CanonicalFlag(o.Companion)), "the companion", o.Companion, "begin with " + ingest.Companion + ", so that every hinged knows it"},
 		{shortest >= 0, "a duration", shortest, "be 0 or more"},

@@ -33,6 +33,7 @@ func JudgingOptions(a *config.Judging, owner []string) filter.Options {
 	o.Limits.Weights = a.MaxWeights
 	// By default as many as those of the filter.
 	o.Limits.Messages, o.Limits.IDs, o.Limits.Threads = a.MaxMessages, a.MaxMessages, a.MaxMessages/2
+	o.OwedDays = a.OwedDays
 	o.Limits.Keep = time.Duration(a.KeepDays) * 24 * time.Hour
 	o.Rules = pinnedRules(a.Rules)
 	return o

@@ -18,7 +18,7 @@ type page struct {
 	reload  bool   // it is open, and loads itself anew
 	CSRF    string // for forms
 	Title   string
-	Active  string // the entry of the menu: overview, messages, ask, words, ledger or whatif
+	Active  string // the entry of the menu: overview, messages, ask, owed, words, ledger or whatif
 	now     time.Time
 	zone    *time.Location // of the owner's days
 	Status  *desk.AccountStatus

@@ -37,6 +37,8 @@ func (s *Server) routes() {
 	s.change("POST /a/{account}/messages/{key}/feedback", s.feedback)
 	s.own("GET /a/{account}/ask", s.questionsPage)
 	s.change("POST /a/{account}/ask/{key}", s.answerQuestion)
+	s.own("GET /a/{account}/owed", s.owed)
+	s.change("POST /a/{account}/owed/{key}", s.owedDone)
 	s.own("GET /a/{account}/words", s.words)
 	s.own("GET /a/{account}/ledger", s.ledger)
 	s.own("GET /a/{account}/ledger/undo", s.undo)

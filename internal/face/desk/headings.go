@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hinged/hinged/featurize"
@@ -47,6 +48,7 @@ type Headings struct {
 type Heading struct {
 	Subject   string `json:"subject"`              // Subject is decoded and on one line; "" if the message has none.
 	From      string `json:"from"`                 // From is the sender's name, or the address where there is none or nobody vouches for it; "" where the message names no sender.
+	To        string `json:"to,omitempty"`         // To is the first address of To or Cc, and how many more there are.
 	Mailbox   string `json:"mailbox"`              // Mailbox is where the message lies.
 	MessageID string `json:"message_id,omitempty"` // MessageID stands without angle brackets; absent if the message has none.
 }
@@ -162,6 +164,11 @@ func (w *whereabouts) heading(m *featurize.Message, mailbox string) Heading {
 	h := Heading{Subject: m.Subject, From: m.FromName, Mailbox: mailbox, MessageID: m.MessageID}
 	if len(m.From) > 0 && (w.doubtful || h.From == "") {
 		h.From = m.From[0]
+	}
+	if to := slices.Concat(m.To, m.Cc); len(to) > 0 {
+		if h.To = to[0]; len(to) > 1 {
+			h.To += fmt.Sprintf(" and %d more", len(to)-1)
+		}
 	}
 	return h
 }

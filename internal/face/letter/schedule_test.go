@@ -166,3 +166,29 @@ func TestAWriterLooksAgainEverLaterAfterAFailureAndEnds(t *testing.T) {
 		break
 	}
 }
+
+func TestALetterListsTenOfTheLettersWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 2, 7, 0, 0, 0, time.UTC)
+	c := &content{from: at, to: at}
+	c.open.Owed = desk.OpenList{Total: 5000, More: 4990}
+	for range mostOpen {
+		c.open.Owed.Letters = append(c.open.Owed.Letters, desk.OpenLetter{Message: "k", From: "Ann\r\nBcc: x", Subject: "Contract", Days: 4, MessageID: "a@x"})
+	}
+	c.open.Waiting = desk.OpenList{Total: 1, Letters: []desk.OpenLetter{{Message: "q", To: "bob@example.com", Subject: "Lunch?", Days: 1}}}
+	if c.empty() {
+		t.Error("letters without an answer are worth a letter")
+	}
+	text := (&writing{Account: Account{Name: "me", Zone: time.UTC}}).text(c)
+	for _, want := range []string{
+		"YOU OWE AN ANSWER: 5000\n\n* Ann Bcc: x: Contract\n  mid:a@x\n  for 4 days\n", "and 4,990 more\n",
+		"YOU WAIT FOR AN ANSWER: 1\n\n* bob@example.com: Lunch?\n  for 1 day\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "\n* "); n != mostOpen+1 {
+		t.Errorf("%d letters are named, want %d", n, mostOpen+1)
+	}
+}

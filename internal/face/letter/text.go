@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-message/mail"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/desk"
@@ -23,6 +25,7 @@ const (
 	mostMarked  = 20
 	mostLessons = 15
 	mostReasons = 3
+	mostOpen    = 10 // of each list of letters without an answer
 )
 
 // content is what a letter tells of the time from from until to.
@@ -31,12 +34,15 @@ type content struct {
 	marked    []desk.MessageSummary // in shadow, those that hinged would have marked
 	shadow    string                // why nothing is marked; "": marks are set
 	questions []desk.Question
+	open      desk.Owed
 	lessons   []desk.LessonSummary // from what the owner did
 	silence   int                  // lessons from silence
 	headings  map[string]desk.Heading
 }
 
-func (c *content) empty() bool { return len(c.marked)+len(c.questions)+len(c.lessons) == 0 }
+func (c *content) empty() bool {
+	return len(c.marked)+len(c.questions)+len(c.lessons)+c.open.Owed.Total+c.open.Waiting.Total == 0
+}
 
 func (w *writing) gather(ctx context.Context, a desk.Account, from, to time.Time) (*content, error) {
 	c := &content{from: from, to: to}
@@ -82,6 +88,9 @@ func (w *writing) gather(ctx context.Context, a desk.Account, from, to time.Time
 		return nil, err
 	}
 	c.questions = ask.Questions
+	if c.open, err = desk.GetOwed.Do(ctx, w.o.Host, w.Name, desk.OwedRequest{Limit: mostOpen}); err != nil {
+		return nil, err
+	}
 	return c, c.readHeadings(ctx, w)
 }
 
@@ -186,6 +195,9 @@ func (w *writing) text(c *content) string {
 		b.WriteString("\nIf such a message is important, flag it (star it) in your mail program. If it is not,\nleave it, or remove its mark. To flag this digest answers nothing.\n\n")
 	}
 
+	c.unanswered(&b, "YOU OWE AN ANSWER", &c.open.Owed)
+	c.unanswered(&b, "YOU WAIT FOR AN ANSWER", &c.open.Waiting)
+
 	fmt.Fprintf(&b, "LEARNT FROM WHAT YOU DID: %d\n\n", len(c.lessons))
 	for _, l := range c.lessons[:min(len(c.lessons), mostLessons)] {
 		c.item(&b, l.Message, l.From, l.Subject)
@@ -211,9 +223,23 @@ func (c *content) item(b *strings.Builder, key, address string, words []string) 
 	}
 }
 
+// unanswered lists letters without an answer.
+func (c *content) unanswered(b *strings.Builder, title string, list *desk.OpenList) {
+	if list.Total == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s: %d\n\n", title, list.Total)
+	for _, l := range list.Letters {
+		one := content{headings: map[string]desk.Heading{"": {From: cmp.Or(l.From, l.To), Subject: l.Subject, MessageID: l.MessageID}}}
+		one.item(b, "", "", nil)
+		fmt.Fprintf(b, "  for %s\n", desk.Count(l.Days, "day"))
+	}
+	more(b, list.More)
+}
+
 func more(b *strings.Builder, n int) {
 	if n > 0 {
-		fmt.Fprintf(b, "and %d more\n", n)
+		b.WriteString(message.NewPrinter(language.English).Sprintf("and %d more\n", n))
 	}
 	b.WriteString("\n")
 }

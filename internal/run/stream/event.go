@@ -45,6 +45,8 @@ func convert(topic string, it *item) (filter.Event, *kafka.Refusal) {
 		return labelled(topic, it, e)
 	case kafka.Rules:
 		return ruled(at, e)
+	case kafka.Done:
+		return &filter.Closed{At: at, Message: store.MessageKey(e.Key), ID: filter.IDOf(string(e.Message))}, nil
 	default:
 		return nil, refuse(kafka.UnknownType, "%s is not known here", e.Type())
 	}

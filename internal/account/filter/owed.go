@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filter
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/internal/account/ledger"
+	"github.com/hinged/hinged/model"
+	"github.com/hinged/hinged/store"
+)
+
+const (
+	// OpenDays is for how many days an unanswered letter is listed; then it is given up.
+	OpenDays = 90
+	day      = 24 * time.Hour
+	// foundLate is how long after its arrival a message may be found, and still stand in its thread
+	// where it belongs: mail of several mailboxes comes in any order, most of all after an absence.
+	foundLate = 7 * day
+	// foundAtOnce is how much later than it came any message may be found.
+	foundAtOnce = 10 * time.Second
+)
+
+// came is Message.Came of a message that came at a moment by its source, and is met at clock.
+func came(at, clock store.Moment) store.Moment {
+	if at.Add(foundAtOnce) >= clock {
+		return 0
+	}
+	return max(at, clock.Add(-foundLate))
+}
+
+// Open is a letter without an answer.
+type Open struct {
+	Message store.MessageKey
+	Row     store.Message
+	Since   store.Moment // when it came, or was sent
+	More    int          // later letters in its thread of which the same is true
+}
+
+// turn is when a letter had its turn in a thread.
+type turn struct {
+	at  store.Moment
+	seq uint64
+}
+
+func compareTurns(a, b turn) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) }
+
+func later(a, b turn) turn {
+	if compareTurns(a, b) < 0 {
+		return b
+	}
+	return a
+}
+
+func (o *Open) turn() turn { return turn{o.Since, o.Row.Seq} }
+
+// conversation is what is known of one thread while its letters are looked at.
+type conversation struct {
+	mine, theirs turn   // the last letter of the owner and of others
+	last, done   uint64 // the number of the last letter, and Message.Done
+	muted        bool
+	owed, asked  []Open // the newest first
+}
+
+// Open returns the letters without an answer for so many days at now: owed are important ones of
+// others to which the owner did not reply, awaited are those of the owner that asked something and
+// to which nobody did. Of a thread only the oldest is listed; the newest comes first. It looks
+// at the mail of the last OpenDays. What no person wrote is no letter.
+//
+// An answer in the thread ends an entry, as do muting it, a word of the owner's against it, moving
+// the message to Archive, Junk or Trash, deleting it, and a Closed after which nothing came.
+func (f *Messages) Open(now store.Moment, days int) (owed, awaited []Open) {
+	threads, all := map[store.ID]*conversation{}, []*conversation{}
+	from, until := now.Add(-OpenDays*day), now.Add(-time.Duration(days)*day)
+	for k, m := range f.Newest() {
+		if m.Arrived < from {
+			break // those before it arrived earlier still
+		}
+		thread := store.ID(0)
+		if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 {
+			thread = id.Thread
+		}
+		c := threads[thread]
+		if c == nil || thread == 0 {
+			c = &conversation{}
+			threads[thread], all = c, append(all, c)
+		}
+		c.read(f, k, &m, thread != 0, until)
+	}
+	for _, c := range all {
+		if c.muted || c.done >= c.last && c.done > 0 {
+			continue
+		}
+		owed = oldestOf(owed, c.owed, c.mine)
+		awaited = oldestOf(awaited, c.asked, c.theirs)
+	}
+	newest := func(a, b Open) int { return compareTurns(b.turn(), a.turn()) }
+	slices.SortFunc(owed, newest)
+	slices.SortFunc(awaited, newest)
+	return owed, awaited
+}
+
+// oldestOf appends to list the oldest of some letters that came after the last answer.
+func oldestOf(list, some []Open, answered turn) []Open {
+	some = slices.DeleteFunc(some, func(o Open) bool { return compareTurns(o.turn(), answered) <= 0 })
+	if len(some) == 0 {
+		return list
+	}
+	oldest := slices.MinFunc(some, func(a, b Open) int { return compareTurns(a.turn(), b.turn()) })
+	oldest.More = len(some) - 1
+	return append(list, oldest)
+}
+
+// read takes up a letter, which those that came later precede. threaded: its thread is known.
+func (c *conversation) read(f *Messages, k store.MessageKey, m *store.Message, threaded bool, until store.Moment) {
+	role := ingest.Role(m.Role)
+	c.done, c.muted = max(c.done, m.Done), c.muted || ingest.HasFlag(m.Heard, "$muted")
+	if m.Claimed || !m.Own && m.NoAnswer || role == ingest.RoleJunk || role == ingest.RoleDrafts {
+		return
+	}
+	since := m.Arrived
+	if m.Came > 0 {
+		since = m.Came
+	}
+	entry := Open{Message: k, Row: *m, Since: since}
+	c.last = max(c.last, m.Seq)
+	switch {
+	case m.Own && threaded:
+		if !m.NoAnswer {
+			c.mine = later(c.mine, entry.turn())
+		}
+		if m.Asks && since <= until && f.lies(k, m, true) {
+			c.asked = append(c.asked, entry)
+		}
+	case !m.Own:
+		c.theirs = later(c.theirs, entry.turn())
+		if since <= until && f.isOwed(m) && f.lies(k, m, false) {
+			c.owed = append(c.owed, entry)
+		}
+	}
+}
+
+// isOwed reports whether a letter of somebody else's is important and has no answer. One that is
+// not addressed to the owner, or was sent to many, is owed none unless they said that it matters.
+func (f *Messages) isOwed(m *store.Message) bool {
+	label, source := m.Label, m.Source
+	if m.Pending.Label != 0 && !m.Pending.Back {
+		label, source = m.Pending.Label, m.Pending.Source
+	}
+	said := isWord(source) && source != store.SourceForwarded && source != store.SourceMoved
+	id, _ := f.st.IDs.Get(m.ID.Key())
+	switch {
+	case m.ID != 0 && id.Answered, source == store.SourceAnswered, ingest.HasFlag(m.Heard, `\answered`):
+		return false
+	case label == model.Ordinary && isWord(source):
+		return false
+	case label == model.Important && said:
+		return true
+	}
+	return m.Outcome == store.DecidedImportant && m.Personal && m.Reason != store.ReasonLookalike
+}
+
+// lies reports whether a message lies where mail waits to be dealt with; of one that was sent,
+// whether it is there still. Mail of a stream lies nowhere.
+func (f *Messages) lies(k store.MessageKey, m *store.Message, sent bool) bool {
+	if f.st.Boxes.Len() == 0 {
+		return true
+	}
+	if m.Copies == 0 {
+		return false
+	}
+	for at := range f.ledger.Places.Of(k) {
+		switch role := f.ledger.Places.Role(at.Mailbox); {
+		case role == ingest.RoleTrash || role == ingest.RoleJunk:
+		case sent || !ledger.Excluded(role) && role != ingest.RoleArchive && !f.ledger.Copies.Is(k, at):
+			return true
+		}
+	}
+	return false
+}
+
+// KeepsSent reports whether the owner's own letters are seen at all: where a mailbox has them, or
+// no mail lies in mailboxes.
+func (f *Messages) KeepsSent() bool {
+	return f.st.Boxes.Len() == 0 || len(f.st.Boxes.Find(func(b store.Mailbox) bool { return ingest.Role(b.Role) == ingest.RoleSent })) > 0
+}
+
+// Closed is the owner's word that nothing is left to answer in the thread of a message, until
+// something more comes in it. ID, if it is not 0, names the message by its Message-ID.
+type Closed struct {
+	At      store.Moment     `cbor:"1,keyasint,omitempty"`
+	Message store.MessageKey `cbor:"2,keyasint,omitzero"`
+	ID      store.ID         `cbor:"3,keyasint,omitempty"`
+}
+
+func (e *Closed) apply(f *Filter, r *Result) error {
+	key := e.Message
+	if e.ID != 0 {
+		key, _ = f.People.named(e.ID)
+	}
+	k := string(key[:])
+	m, known := f.st.Messages.Get(k)
+	if n := f.st.Account.Messages; !known || m.Done == n {
+		return nil
+	}
+	if err := f.Teacher.advance(e.At, r); err != nil {
+		return err
+	}
+	m, _ = f.st.Messages.Get(k)
+	m.Done = f.st.Account.Messages
+	f.st.Messages.Put(k, m)
+	return nil
+}
