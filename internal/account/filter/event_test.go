@@ -68,6 +68,7 @@ func everyEvent() []tagged {
 		{17, &Ruled{At: 16, Rules: []Rule{{"from:ann@example.org", model.Important}, {"subject:sale", model.Ordinary}}}},
 		{19, &LetterIntended{At: 18, Mailbox: "INBOX", MessageID: "a@x"}},
 		{20, &LetterSettled{At: 19, Ledger: 4, Sent: true}},
+		{21, &AddressBook{Added: []store.ID{1, 2}, Removed: []store.ID{3}}},
 		{18, &Primed{At: 17, Weights: store.PackVector(model.Vector{{Index: model.Affine, Value: -0.5}, {Index: 7, Value: 0.25}})}},
 	}
 }

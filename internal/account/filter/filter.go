@@ -300,6 +300,7 @@ var kinds = map[byte]func() Event{
 	18: blank[Primed],
 	19: blank[LetterIntended],
 	20: blank[LetterSettled],
+	21: blank[AddressBook],
 }
 
 func blank[E any, P interface {
