@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package addressbook reads the addresses in an address book: vCard files (RFC 6350, RFC 2426 and
-// vCard 2.1), or what a CardDAV server has (RFC 6352). It keeps nothing but addresses, and not
-// more of a card in memory than those: photos are skipped as they come.
+// vCard 2.1), or what a CardDAV server has (RFC 6352). Photos and all else are skipped as they come.
 package addressbook
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime/quotedprintable"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/emersion/go-vcard"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -25,264 +23,164 @@ import (
 
 // Bounds of what is read.
 const (
-	maxAddresses = 20_000 // different ones in a book
-	maxBytes     = 256 << 20
-	maxLine      = 4 << 10  // of a line of a card, unfolded; no address is longer
-	maxCard      = 64 << 10 // of a card, photos and all else that is skipped aside
+	maxAddresses = 20_000    // more are counted, and left out
+	maxFile      = 256 << 20 // bytes of a file
+	maxLine      = 4 << 10   // bytes kept of an unfolded line; no address is longer
 )
 
-// Book is what was read.
+// Book is what was read. The zero value is an empty one.
 type Book struct {
-	Addresses []string // as they are written, each once
-	Cards     int      // that were read
-	Skipped   int      // cards that could not be, at all or in part
-	Full      bool     // there are more addresses, which were left out
-
-	known map[string]bool
+	Addresses []string // as they are written; some may be there twice
+	Skipped   int      // cards that could not be read, or not all of their addresses
+	Left      int      // addresses beyond the limit
 }
 
-// add adds the addresses of a card.
-func (b *Book) add(card vcard.Card) {
-	bad := false
-	for _, f := range card[vcard.FieldEmail] {
-		address := f.Value
-		if strings.EqualFold(f.Params.Get("ENCODING"), "quoted-printable") {
-			plain, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(address)))
-			if bad = bad || err != nil; err == nil {
-				address = string(plain)
-			}
-		}
-		address = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(address), "mailto:"))
-		at := strings.LastIndexByte(address, '@')
-		switch {
-		case address == "" || b.known[address]:
-		case at < 1 || at == len(address)-1 || strings.ContainsAny(address, " \t\r\n<>"):
-			bad = true
-		case len(b.Addresses) == maxAddresses:
-			b.Full = true
-		default:
-			if b.known == nil {
-				b.known = map[string]bool{}
-			}
-			b.known[address] = true
-			b.Addresses = append(b.Addresses, address)
-		}
-	}
-	b.Cards++
-	if bad {
-		b.Skipped++
-	}
-}
-
-// ReadPath reads a vCard file, or all *.vcf in a directory. An error says what is wrong with which
-// file; no address book is half of one.
-func ReadPath(ctx context.Context, path string) (*Book, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	files := []string{path}
-	if info.IsDir() {
-		if files, err = cardFiles(path); err != nil {
-			return nil, err
-		}
-	}
-	b, left := new(Book), int64(maxBytes)
-	for _, file := range files {
-		n, err := b.readFile(ctx, file, left)
-		if err != nil {
-			return nil, err
-		}
-		left -= n
-	}
-	return b, nil
-}
-
-// cardFiles returns the vCard files right below a directory, in order of name.
-func cardFiles(dir string) (files []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if strings.EqualFold(filepath.Ext(e.Name()), ".vcf") && !strings.HasPrefix(e.Name(), ".") {
-			files = append(files, filepath.Join(dir, e.Name()))
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no file whose name ends in .vcf", dir)
-	}
-	return files, nil
-}
-
-func (b *Book) readFile(ctx context.Context, path string, left int64) (size int64, err error) {
-	before, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	size = before.Size()
+// add takes an address and reports whether it looks like one.
+func (b *Book) add(address string) bool {
+	address = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(address), "mailto:"))
+	at := strings.LastIndexByte(address, '@')
 	switch {
+	case address == "":
+	case at < 1 || at == len(address)-1 || strings.ContainsAny(address, " \t\r\n<>"):
+		return false
+	case len(b.Addresses) == maxAddresses:
+		b.Left++
+	default:
+		b.Addresses = append(b.Addresses, address)
+	}
+	return true
+}
+
+// ReadPath reads a vCard file, or all *.vcf right below a directory. A file of which a part may be
+// missing is an error.
+func ReadPath(path string) (*Book, error) {
+	files, info, b := []string{path}, os.FileInfo(nil), new(Book)
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		if files, err = fs.Glob(os.DirFS(path), "*.[vV][cC][fF]"); err == nil && len(files) == 0 {
+			err = fmt.Errorf("%s has no file whose name ends in .vcf, or can't be read", path)
+		}
+		for i := range files {
+			files[i] = filepath.Join(path, files[i])
+		}
+	}
+	for i := 0; i < len(files) && err == nil; i++ {
+		if err = b.readFile(files[i]); err != nil && !errors.As(err, new(*fs.PathError)) {
+			err = fmt.Errorf("%s %w", files[i], err)
+		}
+	}
+	return b, err
+}
+
+func (b *Book) readFile(path string) error {
+	before, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
 	case !before.Mode().IsRegular():
-		return 0, fmt.Errorf("%s is neither a file nor a directory of files", path)
-	case size == 0:
-		return 0, fmt.Errorf("%s is empty", path)
-	case size > left:
-		return 0, fmt.Errorf("%s: the address book is larger than %d MiB", path, maxBytes>>20)
+		return errors.New("is neither a file nor a directory of files")
+	case before.Size() == 0:
+		return errors.New("is empty")
+	case before.Size() > maxFile:
+		return fmt.Errorf("is larger than %d MiB", maxFile>>20)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	cards := b.Cards + b.Skipped
-	if err := b.readCards(ctx, io.LimitReader(file, left)); err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	after, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return 0, err
-	case after.Size() != size || !after.ModTime().Equal(before.ModTime()):
-		return 0, fmt.Errorf("%s changed while it was read", path)
-	case b.Cards+b.Skipped == cards:
-		return 0, fmt.Errorf("%s holds no vCard: no line says BEGIN:VCARD", path)
-	}
-	return size, nil
-}
-
-var errHalf = errors.New("it ends in the middle of a card, as if it were not written to its end yet")
-
-// readCards adds the cards that r has. A byte order mark says whether it is UTF-16; without one it
-// is UTF-8, or anything in which ASCII is ASCII.
-func (b *Book) readCards(ctx context.Context, r io.Reader) error {
-	lines := lineReader{r: bufio.NewReaderSize(transform.NewReader(r, unicode.BOMOverride(encoding.Nop.NewDecoder())), 64<<10)}
-	var card bytes.Buffer
-	for {
-		line, err := lines.next()
-		if err != nil && err != io.EOF {
-			return err
-		}
-		name, known := property(line)
-		switch {
-		case known && name == "BEGIN":
-			if card.Len() > 0 { // the one before has no end
-				b.Skipped++
-			}
-			card.Reset()
-			card.WriteString("BEGIN:VCARD\n")
-		case card.Len() == 0:
-		case known && name == "END":
-			card.WriteString("END:VCARD\n")
-			b.decode(&card)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-		case known && card.Len()+len(line) < maxCard:
-			card.Write(line)
-			card.WriteByte('\n')
-		}
-		if err == io.EOF && card.Len() > 0 {
-			return errHalf
-		}
-		if err == io.EOF {
-			return nil
-		}
-	}
-}
-
-func (b *Book) decode(card *bytes.Buffer) {
-	read, err := vcard.NewDecoder(card).Decode()
-	card.Reset()
-	if err != nil {
-		b.Skipped++
-		return
-	}
-	b.add(read)
-}
-
-// property returns the name of the property in a line, and whether it is one that is looked at.
-func property(line []byte) (name string, known bool) {
-	end := bytes.IndexAny(line, ";:")
-	if end < 0 || end > 100 {
-		return "", false
-	}
-	name = strings.ToUpper(string(line[:end]))
-	if i := strings.LastIndexByte(name, '.'); i >= 0 { // a group
-		name = name[i+1:]
-	}
-	if name == "BEGIN" || name == "END" {
-		return name, strings.EqualFold(strings.TrimSpace(string(line[end+1:])), "vcard")
-	}
-	return name, name == vcard.FieldEmail
-}
-
-// lineReader reads unfolded lines.
-type lineReader struct {
-	r    *bufio.Reader
-	line []byte
-}
-
-// next returns the next line, unfolded (RFC 6350, section 3.2), of which it keeps maxLine bytes,
-// until the next call. It may return the last one together with io.EOF.
-func (l *lineReader) next() ([]byte, error) {
-	l.line = l.line[:0]
-	if err := l.more(); err != nil {
-		return l.plain(), err
-	}
-	for {
-		next, err := l.r.Peek(1)
-		soft := l.soft()
-		switch {
-		case err != nil:
-			return l.plain(), err
-		case soft:
-			l.line = l.line[:len(l.line)-1]
-		case next[0] != ' ' && next[0] != '\t':
-			return l.plain(), nil
-		default:
-			_, _ = l.r.Discard(1) // it is there
-		}
-		if err := l.more(); err != nil {
-			return l.plain(), err
-		}
-	}
-}
-
-// more appends one line as it is in the file, without its end.
-func (l *lineReader) more() error {
-	for {
-		part, err := l.r.ReadSlice('\n')
-		l.line = append(l.line, part[:min(len(part), maxLine-len(l.line))]...)
-		if err == bufio.ErrBufferFull {
-			continue
-		}
-		l.line = bytes.TrimRight(l.line, "\r\n")
 		return err
 	}
-}
-
-// soft reports whether the line goes on in the next one as quoted-printable does (RFC 2045,
-// section 6.7), which is so in vCard 2.1.
-func (l *lineReader) soft() bool {
-	head, _, found := bytes.Cut(l.line, []byte(":"))
-	return found && bytes.HasSuffix(l.line, []byte("=")) && bytes.Contains(bytes.ToUpper(head), []byte("QUOTED-PRINTABLE"))
-}
-
-// plain gives parameters without a name, as vCard 2.1 has them, the one that they have since.
-func (l *lineReader) plain() []byte {
-	head, value, found := bytes.Cut(l.line, []byte(":"))
-	if _, known := property(l.line); !known || !found || bytes.ContainsRune(head, '"') {
-		return l.line
+	defer file.Close()
+	if err := b.readCards(io.LimitReader(file, maxFile)); err != nil {
+		return err
 	}
-	params := strings.Split(string(head), ";")
-	for i, p := range params {
-		switch {
-		case i == 0 || p == "" || strings.Contains(p, "="):
-		case strings.EqualFold(p, "quoted-printable"):
-			params[i] = "ENCODING=" + p
+	if after, err := file.Stat(); err != nil || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		return errors.New("changed while it was read")
+	}
+	return nil
+}
+
+// readCards takes the addresses of the cards in r. A byte order mark says whether r is UTF-16;
+// without one it is UTF-8, or anything in which ASCII is ASCII.
+func (b *Book) readCards(r io.Reader) error {
+	in := bufio.NewReader(transform.NewReader(r, unicode.BOMOverride(encoding.Nop.NewDecoder())))
+	c := cards{book: b}
+	for {
+		part, more, err := in.ReadLine()
+		switch folded := len(part) > 0 && (part[0] == ' ' || part[0] == '\t'); {
+		case err == io.EOF:
+			c.take()
+			return c.end()
+		case err != nil:
+			return err
+		case c.inLine, c.soft():
+		case folded: // RFC 6350, section 3.2
+			part = part[1:]
 		default:
-			params[i] = "TYPE=" + p
+			c.take()
+			c.line = c.line[:0]
 		}
+		c.line = append(c.line, part[:min(len(part), maxLine-len(c.line))]...)
+		c.inLine = more
 	}
-	return []byte(strings.Join(params, ";") + ":" + string(value))
+}
+
+// cards goes over the lines of cards.
+type cards struct {
+	book      *Book
+	line      []byte // unfolded
+	inLine    bool   // its end is still to come
+	any, open bool   // a card began; one has not ended
+	bad       bool   // that one has an address that is none
+}
+
+// soft reports whether the line goes on in the next as quoted-printable does (RFC 2045, section
+// 6.7), which is so in vCard 2.1, and takes off what says so.
+func (c *cards) soft() bool {
+	head, value, _ := bytes.Cut(c.line, []byte(":"))
+	rest, soft := bytes.CutSuffix(value, []byte("="))
+	if soft = soft && quoted(head); soft {
+		c.line = c.line[:len(head)+1+len(rest)]
+	}
+	return soft
+}
+
+func quoted(head []byte) bool { return bytes.Contains(bytes.ToUpper(head), []byte("QUOTED-PRINTABLE")) }
+
+// take looks at an unfolded line.
+func (c *cards) take() {
+	head, value, _ := bytes.Cut(c.line, []byte(":"))
+	name, params, _ := strings.Cut(strings.ToUpper(string(head)), ";")
+	name = name[strings.LastIndexByte(name, '.')+1:] // without a group
+	switch card := bytes.EqualFold(bytes.TrimSpace(value), []byte("vcard")); {
+	case name == "BEGIN" && card:
+		if c.open { // the one before has no end
+			c.book.Skipped++
+		}
+		c.any, c.open, c.bad = true, true, false
+	case name == "END" && card && c.open:
+		if c.open = false; c.bad {
+			c.book.Skipped++
+		}
+	case name == "EMAIL" && c.open:
+		for strings.Count(params, `"`)%2 == 1 { // the colon was in a quoted parameter
+			var more []byte
+			more, value, _ = bytes.Cut(value, []byte(":"))
+			if params += string(more); len(more) == 0 {
+				break
+			}
+		}
+		if quoted(head) {
+			value, _ = io.ReadAll(quotedprintable.NewReader(bytes.NewReader(value)))
+		}
+		c.bad = !c.book.add(string(value)) || c.bad
+	}
+}
+
+func (c *cards) end() error {
+	switch {
+	case c.open:
+		return errors.New("ends in the middle of a card, as if it were not written to its end yet")
+	case !c.any:
+		return errors.New("holds no vCard: no line says BEGIN:VCARD")
+	}
+	return nil
 }
