@@ -3,6 +3,7 @@
 package addressbook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -56,9 +57,13 @@ func ReadServer(ctx context.Context, s Server) (*Book, error) {
 		}
 	}
 	b := new(Book)
+	at, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, errors.New("the address is not a URL")
+	}
 	c, err := carddav.NewClient(w, s.URL)
 	if err == nil {
-		err = w.read(ctx, c, b)
+		err = w.read(ctx, c, cmp.Or(at.Path, "/"), b) // "" would lose the slash at its end
 	}
 	return b, w.words(err)
 }
@@ -88,8 +93,8 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 }
 
 // read finds the address books, and reads each.
-func (w *wire) read(ctx context.Context, c *carddav.Client, b *Book) error {
-	books, err := c.FindAddressBooks(ctx, "") // the URL is that of one, or of their folder
+func (w *wire) read(ctx context.Context, c *carddav.Client, at string, b *Book) error {
+	books, err := c.FindAddressBooks(ctx, at) // the URL is that of one, or of their folder
 	if err == nil && len(books) == 0 || w.status == http.StatusNotFound || w.status == http.StatusMethodNotAllowed {
 		var principal, home string
 		if principal, err = c.FindCurrentUserPrincipal(ctx); err == nil {
