@@ -31,7 +31,12 @@ func TestTheAddressBookIsAFactOfWhoeverIsInIt(t *testing.T) {
 	s.until("the address book", func(a desk.AccountStatus) bool {
 		return a.AddressBook != nil && a.AddressBook.Addresses == 2 && a.AddressBook.Read != nil
 	})
-	n := 0
+	// A fact that never taught anything has no weight, and no part in a score.
+	n := 1
+	first := owner.Append("INBOX", letter(n, boss, s.user, "urgent matter", "Authentication-Results: mx.test; dmarc=pass header.from=example.com"), time.Now())
+	s.until("the first message", func(a desk.AccountStatus) bool { return a.Messages == 1 })
+	owner.Set("INBOX", first, `\Flagged`)
+	s.until("the lesson", func(a desk.AccountStatus) bool { return a.Important == 1 })
 	fact := func(from, verdict string) bool {
 		t.Helper()
 		n++
