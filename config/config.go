@@ -58,6 +58,8 @@ type Account struct {
 	Notify []Notify `toml:"notify,omitempty"`
 	// Digest is nil for an account that gets no digest mail.
 	Digest *Digest `toml:"digest,omitempty"`
+	// AddressBook is nil for an account without one.
+	AddressBook *AddressBook `toml:"address_book,omitempty"`
 }
 
 // Judging is how an account's mail is judged, wherever it comes from.

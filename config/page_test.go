@@ -146,7 +146,8 @@ func eachKey(t *testing.T, fn func(k key, table bool)) {
 func presets(t *testing.T) map[string]string {
 	c := Defaults()
 	c.Accounts = []Account{DefaultAccount()}
-	digest := defaultDigest()
+	digest, book := defaultDigest(), defaultAddressBook()
+	c.Accounts[0].AddressBook = &book
 	c.Accounts[0].Notify, c.Accounts[0].Digest = []Notify{defaultNotify()}, &digest
 	stream, web := DefaultKafka(), DefaultDashboard()
 	web.Users = []User{{}}
@@ -192,6 +193,14 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 	t.Helper()
 	c := exampleConfig()
 	c.Accounts[0].IMAP.Password, c.Kafka.Password = Password{}, Password{}
+	book := c.Accounts[0].AddressBook
+	if book.Password = (Password{}); path == "account.address_book.file" {
+		*book = AddressBook{Interval: book.Interval}
+	} else if book.Path = ""; path == "account.address_book.username" && value != nil || path == "account.address_book.ca_file" {
+		book.Password.File = "dav-password"
+	} else if !strings.HasPrefix(path, "account.address_book.password") {
+		book.Username = ""
+	}
 	way := &c.Accounts[0].Notify[0]
 	way.Token, way.Program, way.Webhook = Token{}, nil, "" // one of each stays
 	if strings.HasPrefix(path, "account.notify.command") || strings.HasPrefix(path, "account.notify.webhook") {
@@ -273,7 +282,7 @@ var rare = []string{
 	"account.learner.", "account.threshold.cost", "account.threshold.value", "account.threshold.unsure_share",
 	"account.featurize.subaddress", "account.featurize.max_bytes", "account.featurize.names", "account.featurize.names_days", "account.featurize.shares.",
 	"account.notify.token_command", "account.notify.token_env", "account.notify.token_credential",
-	"account.notify.title", "account.notify.priority", "account.notify.sender", "account.digest.mailbox",
+	"account.address_book.", "account.notify.title", "account.notify.priority", "account.notify.sender", "account.digest.mailbox",
 	"kafka.client_id", "kafka.ca_file", "kafka.cert_file", "kafka.key_file",
 	"kafka.password_command", "kafka.password_env", "kafka.password_credential", "kafka.compression",
 	"kafka.max_message_bytes", "kafka.snapshot_every", "kafka.snapshot_interval", "kafka.topics.",

@@ -192,6 +192,9 @@ func (v *validator) account(t table, a *Account) {
 	t.sub("imap").imap(&a.IMAP)
 	t.judging(&a.Judging, DefaultAccount().Learner)
 	t.sub("notify").notify(a.Notify)
+	if a.AddressBook != nil {
+		t.sub("address_book").addressBook(a.AddressBook)
+	}
 	if a.Digest != nil {
 		t.sub("digest").digest(a.Digest)
 	}

@@ -12,6 +12,7 @@ type History struct {
 	Written  uint32 // messages of the owner to it
 	Kept     uint32 // of those received, how many the owner read and kept, or wanted
 	Left     uint32 // and how many were thrown away, left unread, or unwanted
+	Booked   bool   // it is in the owner's address book
 
 	// The thread.
 	ByOwner uint32 // the owner's messages in it
@@ -40,6 +41,9 @@ func (h History) each(m *Message, to *factList) {
 	to.add(known, " | ", address, " | ", kind)
 	if n := h.Kept + h.Left; n > 0 {
 		to.add("sender kept ", keptShare(h.Kept, n))
+	}
+	if h.Booked {
+		to.add("in the address book")
 	}
 	switch {
 	case h.ParentOwn:

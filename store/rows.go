@@ -631,6 +631,9 @@ type Windowed struct {
 	Alpha   float64     `cbor:"4,keyasint,omitempty"` // see model.Dual
 }
 
+// Booked says that an address is in the owner's address book.
+type Booked struct{}
+
 // Prior are the weights that an account began with, before its first lesson.
 type Prior struct {
 	Weights PackedVector `cbor:"1,keyasint"`

@@ -52,6 +52,7 @@ type State struct {
 	Labelled *Ring            // the last scores with labels
 	Recent   *Ring            // the last of all scores
 	Settings *Table[Settings] // one row, under SettingsKey
+	Book     *Table[Booked]   // by ID.Key of the address
 
 	at      Position
 	tables  []table
@@ -129,6 +130,7 @@ func NewState() *State {
 	s.Labelled = newRing(s, 24)
 	s.Recent = newRing(s, 25)
 	s.Settings = newTable[Settings](s, 26)
+	s.Book = newTable[Booked](s, 27)
 	return s
 }
 

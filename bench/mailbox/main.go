@@ -63,6 +63,7 @@ func parse(args []string, log io.Writer) (*command, error) {
 	flags.IntVar(&c.questions, "questions", 0, "how many questions the owner answers each evening")
 	flags.IntVar(&c.atFirst, "first", 0, "how many they answer when the past is read")
 	flags.BoolVar(&c.filed, "filed", false, "watch the owner's own folder, too, as `mailboxes` can say")
+	flags.BoolVar(&c.book, "book", false, "the owner has an address book: whom they ever wrote to before the live part")
 	flags.BoolVar(&c.reader, "reader", false, "only persons who answer nothing, and F1 of each day")
 	flags.BoolVar(&c.csv, "csv", false, "every play, as CSV")
 	flags.BoolVar(&c.scores, "scores", false, "also what hinged decided whether or not it marked, and the best threshold for its scores")

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"net/mail"
 	"slices"
 	"time"
 
@@ -37,6 +39,7 @@ type how struct {
 	atFirst   int  // how many they answer when the past is read, of all mail
 	live      int  // how many arrivals are judged
 	filed     bool // the owner's own folder is watched, too
+	book      bool // the owner has an address book: see player.addresses
 }
 
 // settled is how an account with some settings, beside the defaults, plays lives; see
@@ -118,7 +121,28 @@ func (h *how) player(o *opened, past int) *player {
 	p.filter, p.err = filter.New(store.NewState(), p.vectors)
 	p.tell(&filter.Configured{Options: o.options}, -1)
 	p.tell(&filter.Primed{Weights: h.prior}, -1)
+	if e := p.filter.People.BookOf(p.addresses()); h.book && e != nil {
+		p.tell(e, -1)
+	}
 	return p
+}
+
+// addresses are those to which the owner ever wrote before the live part, whether or not that is in
+// the past that is read.
+func (p *player) addresses() (all []string) {
+	for i := range p.Mail {
+		if m := &p.Mail[i]; m.Folder == persons.Sent && m.At.Before(p.start) {
+			read, err := mail.ReadMessage(bytes.NewReader(m.Raw))
+			if err != nil {
+				continue
+			}
+			to, _ := read.Header.AddressList("To") // without it there is none
+			for _, a := range to {
+				all = append(all, a.Address)
+			}
+		}
+	}
+	return all
 }
 
 // until has everything happen in its order that happens before end.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest"
+	"github.com/hinged/hinged/ingest/addressbook"
 	"github.com/hinged/hinged/ingest/imap"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/words"
@@ -42,18 +44,42 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("account %s: %w", a.Name, err)
 		}
+		book, err := addressBook(a)
+		if err != nil {
+			return o, fmt.Errorf("account %s: %w", a.Name, err)
+		}
 		options := filterOptions(a)
 		if warning := words.Forgeable(options.Rules, a.Featurize.AuthservID); warning != "" {
 			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
-			Name: a.Name, Filter: options, Prior: weights, Settings: settingsOf(a), Consent: loginOf(a),
+			Name: a.Name, Filter: options, Prior: weights, Settings: settingsOf(a), Consent: loginOf(a), AddressBook: book,
 			NewSource: func(known []ingest.Known) (ingest.Source, error) {
 				return imap.New(source, known)
 			},
 		})
 	}
 	return o, nil
+}
+
+// addressBook returns how the address book of an account is read; nil: it has none.
+func addressBook(a *config.Account) (*daemon.AddressBook, error) {
+	b := a.AddressBook
+	if b == nil {
+		return nil, nil
+	}
+	read := func(context.Context) (*addressbook.Book, error) { return addressbook.ReadPath(b.Path) }
+	if b.URL != "" {
+		s := addressbook.Server{URL: b.URL, Username: b.Username, Password: b.ReadPassword}
+		if b.CAFile != "" {
+			var err error
+			if s.TLS, err = trust(b.CAFile); err != nil {
+				return nil, fmt.Errorf("address book: ca_file: %w", err)
+			}
+		}
+		read = func(ctx context.Context) (*addressbook.Book, error) { return addressbook.ReadServer(ctx, s) }
+	}
+	return &daemon.AddressBook{Read: read, Every: b.Interval.Std()}, nil
 }
 
 func backupOptions(c *config.Config) daemon.BackupOptions {

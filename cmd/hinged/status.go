@@ -219,6 +219,9 @@ func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary
 		back = "; `hinged undo --marks` takes back every one"
 	}
 	line("marks", "%d set, %d on their way, %d removed by the owner%s", a.MarksConfirmed, a.MarksIntended, a.MarksRefused, back)
+	if a.AddressBook != nil {
+		line("book", "%s", a.AddressBook.Words())
+	}
 	if len(a.Rules) > 0 {
 		line("rules", "%s", rulesWords(a.Rules))
 	}

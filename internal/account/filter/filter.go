@@ -301,6 +301,7 @@ var kinds = map[byte]func() Event{
 	19: blank[LetterIntended],
 	20: blank[LetterSettled],
 	21: blank[Closed],
+	22: blank[AddressBook],
 }
 
 func blank[E any, P interface {

@@ -153,6 +153,7 @@ func facts(st *store.State, m Meta) featurize.History {
 	if !m.Doubtful {
 		c := correspondence(st, m.From)
 		h.Received, h.Answered, h.Written, h.Kept, h.Left = c.Received, c.Answered, c.Written, c.Kept, c.Left
+		_, h.Booked = st.Book.Get(m.From.Key())
 	}
 	id := thread(st, m)
 	if t, ok := st.Threads.Get(id.Key()); ok && id != 0 {

@@ -75,6 +75,9 @@ func planForgetting(f *filter.Filter, e *ForgetRequested) (*forgetting, error) {
 			g.senders = append(g.senders, k)
 		}
 	}
+	if _, booked := g.st.Book.Get(e.Sender.Key()); booked {
+		g.known++
+	}
 	g.ledger = f.Ledger().Entries.About(func(entry store.LedgerEntry) bool {
 		about := entry.Letter == "" && (g.id(entry.ID) || g.message(entry.Message))
 		return about || entry.Intended < e.Before
@@ -189,6 +192,7 @@ func (g *forgetting) finish() {
 		st.Messages.Delete(string(k[:]))
 	}
 	st.Account.ReadRun.Keys = slices.DeleteFunc(slices.Clone(st.Account.ReadRun.Keys), g.message)
+	st.Book.Delete(g.event.Sender.Key())
 	g.f.Ledger().Forget(g.ledger)
 	g.f.Ledger().Letters.ForgetAsked(g.message)
 	for _, k := range g.early {

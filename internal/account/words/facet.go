@@ -70,7 +70,7 @@ func FacetOf(name string) Facet {
 	switch {
 	case strings.HasPrefix(n.prefix, vouchedName):
 		facet = FacetSender
-	case n.prefix == "history" && (strings.HasPrefix(n.fact, "sender ") || n.fact == "correspondent" || n.fact == "stranger"):
+	case n.prefix == "history" && (strings.HasPrefix(n.fact, "sender ") || slices.Contains(knownSender, n.fact)):
 		facet = FacetSender
 	case n.prefix == "history":
 		facet = FacetThread
@@ -223,12 +223,16 @@ var kept = []saying{
 var remembered = []saying{
 	{"correspondent", "you have written to this sender"},
 	{"stranger", "you never wrote to this sender"},
+	{"in the address book", "the sender is in your address book"},
 	{"answers the owner", "answers a message of yours"},
 	{"answers what the owner answered", "answers a message that you answered, too"},
 	{"answers itself", "its sender goes on after an own message"},
 	{"answers another", "answers somebody else's message"},
 	{"answers something unknown", "answers a message that was never seen here"},
 }
+
+// knownSender are those of remembered that are about the sender.
+var knownSender = []string{"correspondent", "stranger", "in the address book"}
 
 // shapes are the words for what the shape of a message counts, one and many.
 var shapes = map[string][2]string{

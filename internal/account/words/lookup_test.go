@@ -104,7 +104,7 @@ var vocabulary = strings.Fields(`
 	elsewhere cc to alone start reply patch cover series
 	sender answered thread by owner since answers the what itself another something unknown
 	new of few many under or more kind a person machine bulk list program with pdf calendar image office
-	correspondent stranger kept none all
+	correspondent stranger in address book kept none all
 	received attachments links long words own lines quoted signature diffstat patch lines trailers questions references recipients`)
 
 func TestImpersonalNamesAreMadeOfFixedWordsAndBins(t *testing.T) {

@@ -125,6 +125,8 @@ type AccountStatus struct {
 	LastArrival *time.Time `json:"last_arrival,omitempty"` // arrival of the newest message
 	LastLesson  *time.Time `json:"last_lesson,omitempty"`  // time of the last lesson
 
+	AddressBook *AddressBookStatus `json:"address_book,omitempty"` // AddressBook is what is known of the owner's address book; absent without one.
+
 	Mailboxes []MailboxStatus `json:"mailboxes"` // the watched mailboxes, sorted by name
 }
 
@@ -132,6 +134,30 @@ type AccountStatus struct {
 type ReadingStatus struct {
 	Tells float64 `json:"tells"` // from 0, nothing, to 1
 	Words string  `json:"words"` // the same in words, with the reason
+}
+
+// AddressBookStatus says what is known of the owner's address book.
+type AddressBookStatus struct {
+	Addresses int        `json:"addresses"`                    // addresses that are known from it
+	Read      *time.Time `json:"read,omitempty"`               // Read is when the daemon last read all of it; absent if it has not yet since its start.
+	Skipped   int        `json:"cards_skipped,omitempty"`      // cards that could not be read, or not all of their addresses
+	Left      int        `json:"addresses_left_out,omitempty"` // addresses beyond the limit
+	Problem   string     `json:"problem,omitempty"`            // Problem says in words why it could not be read last; "" if it could.
+}
+
+// Words says that in a line.
+func (b *AddressBookStatus) Words() string {
+	s := fmt.Sprintf("%d %s", b.Addresses, plural(b.Addresses, "address", "addresses")) + " of your address book"
+	if b.Read != nil {
+		s += ", read " + Moment(b.Read)
+	}
+	if b.Skipped > 0 {
+		s += fmt.Sprintf("; %d cards could not be used", b.Skipped)
+	}
+	if b.Left > 0 {
+		s += fmt.Sprintf("; %d addresses are too many", b.Left)
+	}
+	return s
 }
 
 // RuleStatus is one of the owner's rules.
@@ -181,6 +207,9 @@ func Summarise(name string, f *filter.Filter) AccountStatus {
 		InShadow: f.Line().InShadow(), EndOfShadow: words.EndOfShadow(f), Judgement: JudgementOf(f), Withheld: withheldOf(f), Warnings: words.Warnings(f),
 		LastArrival: TimeOf(acc.LastArrival), LastLesson: TimeOf(acc.LastLesson),
 		Mailboxes: []MailboxStatus{},
+	}
+	if n := st.Book.Len(); n > 0 {
+		s.AddressBook = &AddressBookStatus{Addresses: n}
 	}
 	s.Unknown = uint64(c.Unknown)
 	s.Reading.Tells, s.Reading.Words = words.Reading(f)

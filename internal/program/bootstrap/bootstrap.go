@@ -42,6 +42,8 @@ type Options struct {
 	Account string
 	Filter  filter.Options
 	Prior   store.PackedVector // as in daemon.AccountOptions
+	// AddressBook, too. In a dry run it is read once, and must be read.
+	AddressBook *daemon.AddressBook
 	// NewSource builds the source, resuming from what the store remembers.
 	NewSource func(known []ingest.Known) (PastSource, error)
 
@@ -109,7 +111,7 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	var source PastSource
 	past, err := daemon.OpenPast(s, daemon.AccountOptions{
-		Name: o.Account, Filter: o.Filter, Prior: o.Prior,
+		Name: o.Account, Filter: o.Filter, Prior: o.Prior, AddressBook: o.AddressBook,
 		NewSource: func(known []ingest.Known) (ingest.Source, error) {
 			source, err = o.NewSource(known)
 			return source, err

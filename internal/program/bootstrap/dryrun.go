@@ -62,6 +62,11 @@ func DryRun(ctx context.Context, o Options, last, show int) (r Report, err error
 	if _, err = d.filter.Apply(&filter.Primed{Weights: o.Prior}); err != nil {
 		return r, err
 	}
+	if o.AddressBook != nil {
+		if err = d.know(ctx, o.AddressBook); err != nil {
+			return r, fmt.Errorf("account %s: address book: %w", o.Account, err)
+		}
+	}
 	stop := follow(o.Progress, source)
 	err = daemon.Rehearse(ctx, d.filter, source, d.take)
 	stop()
@@ -74,6 +79,18 @@ func DryRun(ctx context.Context, o Options, last, show int) (r Report, err error
 	r.Hidden = source.Status().Parts()
 	r.DryRun = d.show(show)
 	return r, r.ask(d.filter)
+}
+
+// know reads the address book.
+func (d *dryRun) know(ctx context.Context, b *daemon.AddressBook) error {
+	book, err := b.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if e := d.filter.People.BookOf(book.Addresses); e != nil {
+		_, err = d.filter.Apply(e)
+	}
+	return err
 }
 
 type dryRun struct {

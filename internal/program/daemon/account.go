@@ -48,6 +48,8 @@ type AccountOptions struct {
 	// NewSource builds the source, resuming from what the store remembers. It connects to
 	// nothing yet.
 	NewSource func(known []ingest.Known) (ingest.Source, error)
+	// AddressBook is nil for an account without one: then it knows none.
+	AddressBook *AddressBook
 	// Settings are all that the rest was made from, in any form: an account whose
 	// Settings are the same goes on undisturbed at a Reload. With "" it never does.
 	Settings string
@@ -75,6 +77,7 @@ type account struct {
 	gone     chan struct{} // closed when the writer has ended
 	report   atomic.Pointer[desk.AccountStatus]
 	problem  atomic.Pointer[string]
+	book     atomic.Pointer[desk.AddressBookStatus]
 	reported atomic.Uint64 // events that the source reported
 	// resting: the writer waits before it tries again what the disk refused.
 	resting atomic.Bool
@@ -175,8 +178,14 @@ func (a *account) watch(ctx context.Context) error {
 	intents := a.intents()
 	var sourceErr error
 	var wg sync.WaitGroup
+	bookKnown := a.beginBook(sourceCtx, &wg)
 	wg.Go(func() {
 		defer a.stage.Close()
+		select {
+		case <-bookKnown:
+		case <-time.After(bookPatience):
+		case <-sourceCtx.Done():
+		}
 		a.source.Mark(intents...)
 		sourceErr = a.source.Run(sourceCtx, func(ctx context.Context, e ingest.Event) error {
 			a.reported.Add(1)

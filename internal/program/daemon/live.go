@@ -224,6 +224,11 @@ func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 		s.Problem = p
 	}
 	s.Warnings = slices.Concat(s.Warnings, a.unmarkable(), src.Parts())
+	if b := a.book.Load(); b != nil {
+		if s.AddressBook = b; b.Problem != "" {
+			s.Warnings = append(s.Warnings, b.Problem)
+		}
+	}
 	s.NoteConnection(a.opts.mend())
 	return s, nil
 }

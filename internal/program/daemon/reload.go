@@ -234,6 +234,8 @@ func (a *account) adopt(ctx context.Context) error {
 		return err
 	}
 	a.opts.Filter, a.opts.Prior, a.opts.NewSource = n.opts.Filter, n.opts.Prior, n.opts.NewSource
+	a.opts.AddressBook = n.opts.AddressBook
+	a.book.Store(nil)
 	a.reader.Store(reader)
 	a.markless.Clear()
 	a.strangers = false
@@ -255,13 +257,17 @@ func (a *account) adopt(ctx context.Context) error {
 }
 
 func (a *account) configured() bool {
-	return a.filter.Configured(a.opts.Filter) && a.filter.Primed(a.opts.Prior)
+	booked := a.opts.AddressBook != nil || a.filter.State().Book.Len() == 0
+	return a.filter.Configured(a.opts.Filter) && a.filter.Primed(a.opts.Prior) && booked
 }
 
 func (a *account) configure(at store.Moment) error {
 	_, err := a.apply(&filter.Configured{At: at, Options: a.opts.Filter})
 	if err == nil {
 		_, err = a.apply(&filter.Primed{At: at, Weights: a.opts.Prior})
+	}
+	if err == nil && a.opts.AddressBook == nil {
+		err = a.knowBook(nil)
 	}
 	return err
 }
