@@ -118,8 +118,9 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if err := web.open(ctx, d); err != nil {
 		return errors.Join(err, d.Close(), wire.close())
 	}
-	r := &running{daemon: d, path: path, config: c, level: level, log: log, manager: manager, tell: tell, web: web, link: wire}
-	return errors.Join(r.serve(ctx, hangups), web.close(), d.Close(), r.link.close())
+	mail := openMailFilter(c, d, log, web)
+	r := &running{daemon: d, path: path, config: c, level: level, log: log, manager: manager, tell: tell, web: web, mail: mail, link: wire}
+	return errors.Join(r.serve(ctx, hangups), mail.close(), web.close(), d.Close(), r.link.close())
 }
 
 // logger logs as the configuration says: on a terminal it returns a view that shows the
