@@ -69,6 +69,7 @@ type filterSite struct {
 	uid    int
 	gid    int
 	stop   func()
+	daemon *os.Process
 	blocks map[string][]block // by heading
 }
 
@@ -257,6 +258,7 @@ func (s *filterSite) runDaemon() {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	s.daemon = cmd.Process
 	s.stop = func() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		<-done
