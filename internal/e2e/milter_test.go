@@ -32,7 +32,7 @@ type milterSite struct {
 
 // newMilterSite runs a daemon with [milter] and a Postfix with one of the page's set-ups.
 // forged are its header checks.
-func newMilterSite(t *testing.T, several bool, forged string) *milterSite {
+func newMilterSite(t testing.TB, several bool, forged string) *milterSite {
 	t.Helper()
 	need(t, "postfix")
 	if os.Geteuid() != 0 {

@@ -23,7 +23,7 @@ import (
 // The recipes for Dovecot with Pigeonhole, and for Postfix.
 
 // lmtp delivers a message to a Dovecot as a mail server does.
-func lmtp(t *testing.T, socket, user string, raw []byte) {
+func lmtp(t testing.TB, socket, user string, raw []byte) {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

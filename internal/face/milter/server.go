@@ -18,6 +18,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -145,7 +146,10 @@ func Listen(o Options) (*Server, error) {
 
 func listen(address string) (l net.Listener, path string, err error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		l, err = control.ListenUnix(path, 0o660)
+		// A directory that is made here would be one that no mail server may enter.
+		if _, err = os.Stat(filepath.Dir(path)); err == nil {
+			l, err = control.ListenUnix(path, 0o660)
+		}
 		return l, path, err
 	}
 	l, err = new(net.ListenConfig).Listen(context.Background(), "tcp", strings.TrimPrefix(address, "inet:"))
