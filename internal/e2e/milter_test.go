@@ -73,7 +73,8 @@ password_command = ["echo", "none"]
 	}
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf("state_dir = %q\nsocket = %q\n%s%s%s",
 		filepath.Join(s.dir, "state"), s.socket,
-		strings.ReplaceAll(s.printedMilter("Set up hinged", 2), "/var/spool/postfix/hinged/milter.sock", socket),
+		// A busy machine may take its time.
+		strings.Replace(s.printedMilter("Set up hinged", 2), `"unix:/var/spool/postfix/hinged/milter.sock"`, fmt.Sprintf("\"unix:%s\"\ndeadline = \"1m\"", socket), 1),
 		account("ann", "important"), account("bob", "ordinary")), 0o600)
 	s.runDaemon()
 
@@ -97,7 +98,7 @@ virtual_gid_maps = static:%d
 	} else {
 		main += s.printedMilter("Set up Postfix", 0)
 	}
-	moved := strings.NewReplacer("127.0.0.1:10026", second, "[127.0.0.1]:10026", "[127.0.0.1]:"+fmt.Sprint(ports[1]))
+	moved := strings.NewReplacer("127.0.0.1:10026", second, "[127.0.0.1]:10026", "[127.0.0.1]:"+fmt.Sprint(ports[1]), "_timeout = 10s", "_timeout = 100s", "_timeout = 5s", "_timeout = 100s")
 	s.said = s.runPostfix(s.addr, forged, moved.Replace(main), moved.Replace(master))
 	return s
 }
