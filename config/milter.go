@@ -40,6 +40,28 @@ func (m *Milter) Socket() (path string, ok bool) { return strings.CutPrefix(m.Li
 // address without what follows a "+", else that of Kafka with the address as its key; "" for
 // nobody's. The account need not exist. It is safe for concurrent use.
 func (c *Config) AccountOf() func(address string) (account string) {
+	all := c.owners()
+	return func(address string) string {
+		address = strings.ToLower(address)
+		if account, ok := all[address]; ok {
+			return account
+		}
+		at := strings.LastIndexByte(address, '@')
+		if plus := strings.IndexByte(address, '+'); plus > 0 && plus < at {
+			address = address[:plus] + address[at:]
+			if account, ok := all[address]; ok {
+				return account
+			}
+		}
+		if c.Kafka != nil && c.Kafka.OwnerOf(address) != nil {
+			return "kafka:" + address // as the key of its records
+		}
+		return ""
+	}
+}
+
+// owners returns whose the addresses are that the configuration names.
+func (c *Config) owners() map[string]string {
 	all := map[string]string{}
 	own := func(name string, addresses []string) {
 		for _, address := range addresses {
@@ -64,23 +86,7 @@ func (c *Config) AccountOf() func(address string) (account string) {
 			}
 		}
 	}
-	return func(address string) string {
-		address = strings.ToLower(address)
-		if account, ok := all[address]; ok {
-			return account
-		}
-		at := strings.LastIndexByte(address, '@')
-		if plus := strings.IndexByte(address, '+'); plus > 0 && plus < at {
-			address = address[:plus] + address[at:]
-			if account, ok := all[address]; ok {
-				return account
-			}
-		}
-		if c.Kafka != nil && c.Kafka.OwnerOf(address) != nil {
-			return "kafka:" + address // as the key of its records
-		}
-		return ""
-	}
+	return all
 }
 
 func (t table) milter(m *Milter, c *Config) {

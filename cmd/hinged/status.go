@@ -138,9 +138,7 @@ func printStatus(w io.Writer, s shownStatus) error {
 	if b := s.Backups; b != nil {
 		fmt.Fprintf(w, "backups: %s\n", backupWords(b))
 	}
-	if m := s.Milter; m != nil {
-		fmt.Fprintf(w, "mail server: %s\n", milterWords(m))
-	}
+	fmt.Fprint(w, milterWords(s.Milter))
 	if s.Stream != nil {
 		if err := printStream(w, s.Status); err != nil {
 			return err
@@ -182,20 +180,23 @@ func backupWords(b *desk.BackupStatus) string {
 }
 
 func milterWords(m *desk.MilterStatus) string {
+	if m == nil {
+		return ""
+	}
 	var without []string
 	for _, result := range slices.Sorted(maps.Keys(m.Messages)) {
 		if result != milter.Decided {
 			without = append(without, fmt.Sprintf("%d %s", m.Messages[result], result))
 		}
 	}
-	text := fmt.Sprintf("%s, %d connections, %d messages got a header", m.Listen, m.Connections, m.Messages[milter.Decided])
+	text := fmt.Sprintf("mail server: %s, %d connections, %d messages got a header", m.Listen, m.Connections, m.Messages[milter.Decided])
 	if len(without) > 0 {
 		text += "; without one: " + strings.Join(without, ", ")
 	}
 	if m.Refused > 0 {
 		text += fmt.Sprintf("; %d connections were too many", m.Refused)
 	}
-	return text
+	return text + "\n"
 }
 
 func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary, running bool) error {

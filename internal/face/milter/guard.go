@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -181,7 +182,7 @@ func (g *guard) packet() error {
 func wellFormed(code byte, data []byte) error {
 	end := bytes.IndexByte(data, 0)
 	switch {
-	case bytes.IndexByte([]byte(knownCodes), code) < 0:
+	case strings.IndexByte(knownCodes, code) < 0:
 		return fmt.Errorf("a packet with the code %q, want one of %s", code, knownCodes)
 	case (code == codeMail || code == codeRcpt) && end < 0:
 		return fmt.Errorf("a packet %c with a string that has no end", code)

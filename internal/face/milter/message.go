@@ -85,7 +85,7 @@ func (m *message) Headers(milter.Modifier) (*milter.Response, error) {
 }
 
 func (m *message) BodyChunk(chunk []byte, _ milter.Modifier) (*milter.Response, error) {
-	m.add(string(chunk))
+	m.add(string(chunk)) // which the library uses again
 	if m.maySkip && (!m.wanted() || len(m.mail) == m.most()) {
 		return milter.RespSkip, nil
 	}

@@ -40,7 +40,7 @@ type site struct {
 func start(t *testing.T, change func(*Options)) *site {
 	t.Helper()
 	s := &site{t: t, log: new(testkit.Transcript)}
-	dir, err := os.MkdirTemp("", "m") // short: a socket's path is
+	dir, err := os.MkdirTemp("", "m") //nolint:usetesting // the names of t.TempDir are too long
 	if err != nil {
 		t.Fatal(err)
 	}
