@@ -23,7 +23,9 @@ type Config struct {
 	// Dashboard is nil without a section [dashboard]: no port is opened.
 	Dashboard *Dashboard `toml:"dashboard,omitempty"`
 	MCP       MCP        `toml:"mcp"`
-	Accounts  []Account  `toml:"account,omitempty"`
+	// Milter is nil without a section [milter]: no mail server is answered.
+	Milter   *Milter   `toml:"milter,omitempty"`
+	Accounts []Account `toml:"account,omitempty"`
 	// Kafka is nil without a section [kafka]. One of the two is there.
 	Kafka *Kafka `toml:"kafka,omitempty"`
 }

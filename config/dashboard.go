@@ -164,10 +164,7 @@ func (t table) user(u *User, c *Config) {
 	list := t.at.kid("accounts")
 	for i, name := range u.Accounts {
 		line := lineOf(list.elem(i), list)
-		key, ofKafka := strings.CutPrefix(name, "kafka:")
-		switch {
-		case ofKafka && c.Kafka != nil && key != "" && len(key) <= maxKafkaKey && !strings.ContainsFunc(key, unicode.IsControl):
-		case !slices.ContainsFunc(c.Accounts, func(a Account) bool { return a.Name == name }):
+		if !c.hasAccount(name) {
 			t.checkAt(line, "accounts", "there is no such account", name, wantAccount(c, name))
 			continue
 		}
@@ -175,6 +172,14 @@ func (t table) user(u *User, c *Config) {
 			t.checkAt(line, "accounts", "is there twice", name, "each account once")
 		}
 	}
+}
+
+// hasAccount reports whether there is an account with a name, or may be one in Kafka.
+func (c *Config) hasAccount(name string) bool {
+	if key, ok := strings.CutPrefix(name, "kafka:"); ok && c.Kafka != nil && key != "" && len(key) <= maxKafkaKey && !strings.ContainsFunc(key, unicode.IsControl) {
+		return true
+	}
+	return slices.ContainsFunc(c.Accounts, func(a Account) bool { return a.Name == name })
 }
 
 func wantAccount(c *Config, name string) string {

@@ -29,7 +29,7 @@ var blanks = map[reflect.Type]func() reflect.Value{
 		d := defaultDigest()
 		return reflect.ValueOf(&d)
 	},
-	reflect.TypeFor[*OAuth]():       func() reflect.Value { return reflect.ValueOf(&OAuth{}) },
+	reflect.TypeFor[*OAuth](): func() reflect.Value { return reflect.ValueOf(&OAuth{}) },
 	reflect.TypeFor[*AddressBook](): func() reflect.Value {
 		b := defaultAddressBook()
 		return reflect.ValueOf(&b)
@@ -40,6 +40,11 @@ var blanks = map[reflect.Type]func() reflect.Value{
 	reflect.TypeFor[*Dashboard](): func() reflect.Value {
 		d := DefaultDashboard()
 		return reflect.ValueOf(&d)
+	},
+	reflect.TypeFor[Recipient](): func() reflect.Value { return reflect.ValueOf(Recipient{}) },
+	reflect.TypeFor[*Milter](): func() reflect.Value {
+		m := DefaultMilter()
+		return reflect.ValueOf(&m)
 	},
 	reflect.TypeFor[*Kafka](): func() reflect.Value {
 		k := DefaultKafka()

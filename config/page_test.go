@@ -149,9 +149,9 @@ func presets(t *testing.T) map[string]string {
 	digest, book := defaultDigest(), defaultAddressBook()
 	c.Accounts[0].AddressBook = &book
 	c.Accounts[0].Notify, c.Accounts[0].Digest = []Notify{defaultNotify()}, &digest
-	stream, web := DefaultKafka(), DefaultDashboard()
+	stream, web, filter := DefaultKafka(), DefaultDashboard(), DefaultMilter()
 	web.Users = []User{{}}
-	c.Kafka, c.Dashboard = &stream, &web
+	c.Kafka, c.Dashboard, c.Milter = &stream, &web, &filter
 	plain, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -273,6 +273,7 @@ var rare = []string{
 	"socket", "filter_socket", "log_level", "log_format", "memory_limit", "mcp.",
 	"dashboard.session", "dashboard.session_idle", "dashboard.user.password_hash_file",
 	"dashboard.user.token_command", "dashboard.user.token_env", "dashboard.user.token_credential",
+	"milter.", "milter.recipient.",
 	"account.companion", "account.settle", "account.silence", "account.provisional", "account.provisional_marked",
 	"account.max_weights", "account.max_messages", "account.keep_days", "account.owed_days",
 	"account.imap.ca_file", "account.imap.shared", "account.imap.cert_file", "account.imap.key_file",
@@ -311,7 +312,7 @@ func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
 			}
 		case table:
 			title := "[" + k.path + "]"
-			if k.path == "account" || k.path == "kafka.account" || k.path == "dashboard.user" {
+			if k.path == "account" || k.path == "kafka.account" || k.path == "dashboard.user" || k.path == "milter.recipient" {
 				title = "[[" + k.path + "]]"
 			}
 			titles[k.path] = title + "\n\n" + comment

@@ -157,6 +157,9 @@ func (v *validator) config(c *Config) {
 	if c.Dashboard != nil {
 		t.sub("dashboard").dashboard(c.Dashboard, c)
 	}
+	if c.Milter != nil {
+		t.sub("milter").milter(c.Milter, c)
+	}
 }
 
 func (t table) backups(c *Config) {

@@ -24,7 +24,7 @@ import (
 
 // liveKeys are the top-level keys and tables of the configuration that a running daemon
 // takes over. What is in none of them needs a restart.
-var liveKeys = []string{"account", "kafka", "backups", "mcp", "log_level"}
+var liveKeys = []string{"account", "kafka", "milter", "backups", "mcp", "log_level"}
 
 type running struct {
 	daemon  *daemon.Daemon
@@ -36,6 +36,7 @@ type running struct {
 	tell    *teller
 	letters *writer
 	web     *web
+	mail    *mailFilter
 	link    *link // of the stream; nil: there is none
 }
 
@@ -111,6 +112,7 @@ func (r *running) readAgain(ctx context.Context) (warning string) {
 	r.tell.renew(ctx, tell)
 	r.letters.renew(ctx, next)
 	r.web.use(next)
+	r.mail.use(next)
 	if err := r.level.UnmarshalText([]byte(next.LogLevel)); err != nil {
 		r.log.Error("log_level", "error", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,6 +14,7 @@ import (
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/face/milter"
 	"github.com/hinged/hinged/internal/measure/ceiling"
 	"github.com/hinged/hinged/internal/run/stream"
 )
@@ -136,6 +138,7 @@ func printStatus(w io.Writer, s shownStatus) error {
 	if b := s.Backups; b != nil {
 		fmt.Fprintf(w, "backups: %s\n", backupWords(b))
 	}
+	fmt.Fprint(w, milterWords(s.Milter))
 	if s.Stream != nil {
 		if err := printStream(w, s.Status); err != nil {
 			return err
@@ -174,6 +177,26 @@ func backupWords(b *desk.BackupStatus) string {
 		return "none yet in " + b.Directory
 	}
 	return fmt.Sprintf("%d, the newest of %s is %s", b.Kept, desk.Moment(b.Newest), b.File)
+}
+
+func milterWords(m *desk.MilterStatus) string {
+	if m == nil {
+		return ""
+	}
+	var without []string
+	for _, result := range slices.Sorted(maps.Keys(m.Messages)) {
+		if result != milter.Decided {
+			without = append(without, fmt.Sprintf("%d %s", m.Messages[result], result))
+		}
+	}
+	text := fmt.Sprintf("mail server: %s, %d connections, %d messages got a header", m.Listen, m.Connections, m.Messages[milter.Decided])
+	if len(without) > 0 {
+		text += "; without one: " + strings.Join(without, ", ")
+	}
+	if m.Refused > 0 {
+		text += fmt.Sprintf("; %d connections were too many", m.Refused)
+	}
+	return text + "\n"
 }
 
 func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary, running bool) error {

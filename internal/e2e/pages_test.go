@@ -180,7 +180,7 @@ func commandsOf(page string, text []byte) ([]command, error) {
 
 // shortDir makes a directory that other users can look into, with a name that
 // leaves room for that of a socket, which has at most 107 bytes.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hd") //nolint:usetesting // the names of t.TempDir are too long
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // The recipes for Dovecot with Pigeonhole, and for Postfix.
 
 // lmtp delivers a message to a Dovecot as a mail server does.
-func lmtp(t *testing.T, socket, user string, raw []byte) {
+func lmtp(t testing.TB, socket, user string, raw []byte) {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -154,12 +154,22 @@ func TestEachSieveScriptOfThePagesCompilesByItself(t *testing.T) {
 	}
 }
 
-// postfix starts a Postfix of its own, with a queue of its own, and returns the
-// address at which it takes mail by SMTP. Its mail goes to Dovecot by LMTP.
+// postfix starts a Postfix as mail-filters.md has it, and returns the address at which it takes
+// mail by SMTP. Its mail goes to Dovecot by LMTP.
 func (s *filterSite) postfix(socket string) (addr string, queued func() string) {
 	s.t.Helper()
-	config, queue, programs := filepath.Join(s.dir, "postfix"), filepath.Join(s.dir, "queue"), filepath.Join(s.dir, "sbin")
 	addr = fmt.Sprint("127.0.0.1:", testkit.FreePorts(s.t, 1)[0])
+	s.write(filepath.Join(s.dir, "usr/local/lib/hinged-postfix"), s.printed("Postfix", 3), 0o755)
+	queued = s.runPostfix(addr, s.printed("Postfix", 2), fmt.Sprintf("virtual_transport = lmtp:unix:%s\n%s", socket, s.printed("Postfix", 0)),
+		strings.Replace(s.printed("Postfix", 1), "smtp      inet", addr+" inet", 1))
+	return addr, queued
+}
+
+// runPostfix starts a Postfix of its own, with a queue of its own, that listens on addr. forged
+// are its header checks; main and master are added to its files.
+func (s *filterSite) runPostfix(addr, forged, main, master string) (queued func() string) {
+	s.t.Helper()
+	config, queue, programs := filepath.Join(s.dir, "postfix"), filepath.Join(s.dir, "queue"), filepath.Join(s.dir, "sbin")
 	// The queue is Postfix's. Where users put mail is open to all: the program that
 	// does it has no right of its own here, as it has where Postfix is installed.
 	for name, mode := range map[string]os.FileMode{
@@ -204,15 +214,13 @@ mydestination =
 alias_maps =
 local_recipient_maps =
 virtual_mailbox_domains = example.org
-virtual_transport = lmtp:unix:%s
 lmtp_destination_recipient_limit = 1
 default_privs = daemon
 smtpd_peername_lookup = no
 disable_dns_lookups = yes
 minimal_backoff_time = 1s
 queue_run_delay = 1s
-%s`, queue, filepath.Join(s.dir, "postdata"), programs, log, s.dir, socket, s.printed("Postfix", 0)))
-	master := strings.Replace(s.printed("Postfix", 1), "smtp      inet", addr+" inet", 1)
+%s`, queue, filepath.Join(s.dir, "postdata"), programs, log, s.dir, main))
 	root(filepath.Join(config, "master.cf"), master+`
 pickup    unix  n       -       n       1       1       pickup
 cleanup   unix  n       -       n       -       0       cleanup
@@ -226,11 +234,12 @@ proxymap  unix  -       -       n       -       -       proxymap
 error     unix  -       -       n       -       -       error
 retry     unix  -       -       n       -       -       error
 lmtp      unix  -       -       n       -       -       lmtp
+virtual   unix  -       n       n       -       -       virtual
+discard   unix  -       -       n       -       -       discard
 anvil     unix  -       -       n       -       1       anvil
 postlog   unix-dgram n  -       n       -       1       postlogd
 `)
-	root(filepath.Join(config, "hinged-forged"), s.printed("Postfix", 2))
-	s.write(filepath.Join(s.dir, "usr/local/lib/hinged-postfix"), s.printed("Postfix", 3), 0o755)
+	root(filepath.Join(config, "hinged-forged"), forged)
 	var out bytes.Buffer
 	cmd := exec.Command("/usr/lib/postfix/sbin/master", "-d", "-c", config)
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -249,7 +258,7 @@ postlog   unix-dgram n  -       n       -       1       postlogd
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			conn.Close()
-			return addr, queued
+			return queued
 		}
 		if time.Now().After(deadline) {
 			s.t.Fatalf("postfix does not answer\n%s", queued())

@@ -32,7 +32,7 @@ const filtersPage = "../../docs/mail-filters.md"
 type block struct{ heading, kind, text string }
 
 // blocksOf returns the blocks of a page, in order.
-func blocksOf(t *testing.T, page string) (out []block) {
+func blocksOf(t testing.TB, page string) (out []block) {
 	t.Helper()
 	text := testkit.Read(t, page)
 	heading, open := "", false
@@ -56,7 +56,7 @@ func blocksOf(t *testing.T, page string) (out []block) {
 // it, and a daemon. All of it belongs to nobody, as Postfix, Dovecot and hinged want to
 // deliver as root least of all; without root it belongs to who runs the test.
 type filterSite struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string // short, with all of it
 	home   string
 	socket string
@@ -69,6 +69,7 @@ type filterSite struct {
 	uid    int
 	gid    int
 	stop   func()
+	daemon *os.Process
 	blocks map[string][]block // by heading
 }
 
@@ -80,7 +81,7 @@ const (
 )
 
 // need skips the test where a program is missing.
-func need(t *testing.T, programs ...string) {
+func need(t testing.TB, programs ...string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("SKIPPED: -short asks for tests without servers")
@@ -99,7 +100,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-func newFilterSite(t *testing.T) *filterSite {
+func newFilterSite(t testing.TB) *filterSite {
 	t.Helper()
 	s := &filterSite{t: t, dir: shortDir(t), blocks: map[string][]block{}}
 	for _, b := range blocksOf(t, filtersPage) {
@@ -257,6 +258,7 @@ func (s *filterSite) runDaemon() {
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
+	s.daemon = cmd.Process
 	s.stop = func() {
 		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
 		<-done

@@ -60,6 +60,7 @@ var layers = []struct {
 	{"internal/face/assistant", []string{"docs", "internal/face/control", "internal/face/desk"}},
 	{"internal/program/daemon", []string{"featurize", "ingest/...", "internal/measure/ceiling", "internal/face/control", "internal/face/desk", "internal/account/filter", "internal/account/ledger", "internal/account/past", "internal/run/pipeline", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "internal/run/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/face/metrics", []string{"ingest/kafka", "internal/face/desk", "internal/run/stream", "store/boltfile"}},
+	{"internal/face/milter", []string{"internal/face/control", "internal/face/desk", "internal/host/passthrough"}},
 	{"internal/face/notify", []string{"internal/host/atomicfile", "internal/face/desk"}},
 	{"internal/face/letter", []string{"internal/face/desk", "internal/account/filter", "internal/account/ledger", "internal/account/words", "store"}},
 	{"internal/program/bootstrap", []string{"featurize", "ingest", "internal/program/daemon", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/run/pipeline", "internal/account/words", "store", "store/boltfile"}},
@@ -81,7 +82,7 @@ var layers = []struct {
 	{"docs/examples/...", nil}, // for those who have nothing of ours
 	{"bench/...", []string{"bench/mailbox/...", "config", "featurize", "ingest", "ingest/archive", "internal/face/cli", "internal/account/filter", "internal/account/past", "internal/run/pipeline", "internal/account/prior", "internal/run/writer", "model", "store", "store/boltfile"}},
 	{"cmd/hinged-lab", []string{"internal/lab/verbs"}},
-	{"cmd/hinged", []string{"config", "ingest/...", "internal/program/bootstrap", "internal/measure/ceiling", "internal/face/cli", "internal/face/control", "internal/program/daemon", "internal/face/dashboard", "internal/run/deadletters", "internal/program/demo", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/face/letter", "internal/host/memlimit", "internal/host/oauth", "internal/face/metrics", "internal/face/notify", "internal/host/passthrough", "internal/run/replay", "internal/host/service", "internal/program/setup", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "model", "store", "store/boltfile", "store/copies"}},
+	{"cmd/hinged", []string{"config", "ingest/...", "internal/program/bootstrap", "internal/measure/ceiling", "internal/face/assistant", "internal/face/cli", "internal/face/control", "internal/program/daemon", "internal/face/dashboard", "internal/run/deadletters", "internal/program/demo", "internal/face/desk", "internal/measure/evaluate", "internal/account/filter", "internal/face/letter", "internal/host/memlimit", "internal/host/oauth", "internal/face/metrics", "internal/face/milter", "internal/face/notify", "internal/host/passthrough", "internal/run/replay", "internal/host/service", "internal/program/setup", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "model", "store", "store/boltfile", "store/copies"}},
 }
 
 // unfit lists packages of the standard library that would make the state

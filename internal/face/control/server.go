@@ -90,6 +90,12 @@ func listen(path string, mode os.FileMode, chmod func(string, os.FileMode) error
 	return l, nil
 }
 
+// ListenUnix listens on a socket that it makes as it makes the control socket, with a mode. The
+// daemon must hold the lock on its store. Who closes the listener removes the file.
+func ListenUnix(path string, mode os.FileMode) (net.Listener, error) {
+	return listen(path, mode, os.Chmod)
+}
+
 // Start answers until Stop. Copies that are being sent break off when ctx is done; all
 // else goes on. failed is called if the server can't go on.
 func (s *Server) Start(ctx context.Context, failed func()) {

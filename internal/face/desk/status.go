@@ -38,6 +38,16 @@ type Status struct {
 	Dashboard string          `json:"dashboard,omitempty"` // Dashboard is the address of the pages for a browser; absent if there are none.
 	Accounts  []AccountStatus `json:"accounts"`            // accounts sorted by name; accounts of a stream only if there are few
 	Stream    *stream.Status  `json:"stream,omitempty"`    // Stream is the status of the accounts whose mail comes through Kafka.
+	Milter    *MilterStatus   `json:"milter,omitempty"`    // Milter is the status of the filter for a mail server; absent if there is none.
+}
+
+// MilterStatus is the status of the filter for a mail server, since the daemon started.
+type MilterStatus struct {
+	Listen      string            `json:"listen"`      // where it listens
+	Connections int               `json:"connections"` // open connections of mail servers
+	Refused     uint64            `json:"refused"`     // connections refused because there were too many
+	HeldBytes   int64             `json:"held_bytes"`  // bytes of messages in memory
+	Messages    map[string]uint64 `json:"messages"`    // messages by result; only those of decided got a header
 }
 
 // BackupStatus is the status of the backups that the daemon makes by itself.

@@ -57,6 +57,8 @@ type Metrics struct {
 	scored   *prometheus.CounterVec
 	feedback *prometheus.CounterVec
 	took     prometheus.Histogram
+	milter   *prometheus.CounterVec
+	answered prometheus.Histogram
 	ready    ready
 	alive    probe
 }
@@ -80,6 +82,15 @@ func New(o Options) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.000_125, 2, 16),
 		}),
 	}
+	m.milter = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hinged_milter_messages_total",
+		Help: "Messages of a mail server since the process started, by result. Only decided ones got a header (docs/milter.md).",
+	}, []string{"result"})
+	m.answered = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "hinged_milter_duration_seconds",
+		Help:    "Time from the end of a message of a mail server to the answer.",
+		Buckets: prometheus.ExponentialBuckets(0.000_25, 2, 16),
+	})
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -88,7 +99,7 @@ func New(o Options) *Metrics {
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(o.Version, runtime.Version()).Set(1)
 	m.registry.MustRegister(
-		m.feedback, m.took, build, newStatus(m),
+		m.feedback, m.took, m.milter, m.answered, build, newStatus(m),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -121,6 +132,12 @@ func (m *Metrics) Scored(s desk.Scored) {
 	}
 	m.scored.WithLabelValues(name, s.Outcome).Inc()
 	m.took.Observe(s.Took.Seconds())
+}
+
+// Filtered counts a message of a mail server, and how long the answer took.
+func (m *Metrics) Filtered(result string, took time.Duration) {
+	m.milter.WithLabelValues(result).Inc()
+	m.answered.Observe(took.Seconds())
 }
 
 // begin has the counters of decisions begin at 0, so that the first one is seen as a rise.

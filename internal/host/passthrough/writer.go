@@ -229,6 +229,9 @@ func isForged(line []byte) bool {
 	return len(line) >= len(forged) && equalFold(line[:len(forged)], forged)
 }
 
+// IsForged reports whether a line, or the name of a field, pretends to be ours.
+func IsForged(line string) bool { return isForged([]byte(line)) }
+
 // mayBecome tells the beginning of a line that isForged or isEmpty can't judge.
 func mayBecome(line []byte) bool {
 	return len(line) == 1 && line[0] == '\r' || len(line) < len(forged) && equalFold(line, forged[:len(line)])

@@ -69,6 +69,7 @@ type Daemon struct {
 	warnings  map[string]string         // by what they are about
 	dashboard string                    // its address
 	link      func() desk.DashboardLink // makes a link to it; nil: there is no dashboard
+	milter    func() *desk.MilterStatus // nil: there is none
 }
 
 // New opens the store, the control socket and every account. It connects to no
