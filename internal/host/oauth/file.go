@@ -81,7 +81,7 @@ func (c *Client) write(t *oauth2.Token) error {
 	if t.Expiry.IsZero() {
 		g.Until = now.Add(untold)
 	}
-	data, err := json.MarshalIndent(g, "", "  ")
+	data, err := json.MarshalIndent(g, "", "  ") //nolint:gosec // tokens are what it is for
 	if err == nil {
 		err = atomicfile.Write(c.File, append(data, '\n'), 0o600)
 	}

@@ -33,7 +33,7 @@ func (c *Client) Loopback(ctx context.Context, show func(address string), paste 
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}

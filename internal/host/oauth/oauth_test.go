@@ -362,17 +362,17 @@ func TestTheProvidersTroublePasses(t *testing.T) {
 		"own words": {t.Context(), func(w http.ResponseWriter, r *http.Request) {
 			_ = r.ParseForm()
 			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(400)
+			w.WriteHeader(http.StatusBadRequest)
 			_ = json.NewEncoder(w).Encode(map[string]string{"error": "bad " + r.PostForm.Get("refresh_token")})
 		}, true, "Bad Request"},
 		"later": {t.Context(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(503)
+			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte(`{"error":"temporarily_unavailable"}`))
 		}, true, "temporarily_unavailable"},
 		"the client": {t.Context(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(401)
+			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"error":"invalid_client"}`))
 		}, false, "client_id or client_secret"},
 	} {
