@@ -342,11 +342,17 @@ func (s *initSession) server(ctx context.Context, finder *setup.Finder, w *setup
 // with two names, and many servers shut out whoever fails five times.
 const passwordTries = 2
 
+// oauthHosts are servers that take no ordinary password.
+var oauthHosts = map[string]bool{"imap.gmail.com": true, "imap.googlemail.com": true, "outlook.office365.com": true, "imap-mail.outlook.com": true}
+
 // look logs in and looks around, asking for the password where it was not given.
 func (s *initSession) look(ctx context.Context, finder *setup.Finder, server setup.Server, w setup.Wanted) (setup.Found, error) {
 	name := w.Username
 	if name == "" {
 		name = w.Address
+	}
+	if host, _, _ := strings.Cut(server.Address, ":"); s.typed && oauthHosts[host] {
+		s.say("%s takes an app password at most, and no other. To log in with OAuth instead, see docs/oauth.md.", host)
 	}
 	for try := 1; ; try++ {
 		if s.typed {

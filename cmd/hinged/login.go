@@ -104,11 +104,11 @@ func login(cmd *cobra.Command, account string, browser bool) error {
 			fmt.Fprintf(out, "Open %s on any device, log in as %s, and type this code:\n\n  %s\n\n", page, a.IMAP.Username, code)
 		})
 	} else {
-		var paste func(context.Context, error) (string, error)
+		var paste func(context.Context, bool) (string, error)
 		if ask != nil {
-			paste = func(ctx context.Context, wrong error) (string, error) {
-				if wrong != nil {
-					fmt.Fprintf(out, "%v.\n", wrong)
+			paste = func(ctx context.Context, again bool) (string, error) {
+				if again {
+					fmt.Fprintln(out, "That is not the address of the page to which this login led.")
 				}
 				return ask.line(ctx, "Or paste the address of the page on which a browser elsewhere ends: ", false)
 			}

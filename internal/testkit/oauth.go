@@ -130,7 +130,7 @@ func (o *OAuth) Consent(address string, browse bool) (page string, err error) {
 		}
 		return http.ErrUseLastResponse
 	}}
-	answer, err := client.Get(address)
+	answer, err := client.Get(address) //nolint:noctx // a browser
 	if err != nil {
 		return "", err
 	}
@@ -168,7 +168,7 @@ func (o *OAuth) authorize(w http.ResponseWriter, r *http.Request) {
 	// Microsoft's localhost may be ::1 in this machine's resolver.
 	back.Host = net.JoinHostPort("127.0.0.1", back.Port())
 	back.RawQuery = out.Encode()
-	http.Redirect(w, r, back.String(), http.StatusFound)
+	http.Redirect(w, r, back.String(), http.StatusFound) //nolint:gosec // to the loopback address checked above
 }
 
 // refuse answers with an error (RFC 6749, section 5.2).

@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,12 +109,8 @@ func New(o Options) *Notifier {
 // Show notes what was done, if the owner is to hear of it or no longer needs to. It
 // never blocks. It is safe for concurrent use.
 func (n *Notifier) Show(s desk.Shown) {
-	switch s.Deed {
-	case desk.DeedMarked, desk.DeedUndone, desk.DeedCorrected, desk.DeedBarred, desk.DeedConsented:
-	default:
-		return
-	}
-	if s.Message == "" {
+	told := []desk.Deed{desk.DeedMarked, desk.DeedUndone, desk.DeedCorrected, desk.DeedBarred, desk.DeedConsented}
+	if s.Message == "" || !slices.Contains(told, s.Deed) {
 		return
 	}
 	for _, l := range n.lines[s.Account] {
