@@ -130,7 +130,7 @@ func (v *visit) arrivals(ctx context.Context) error {
 // backfill reports any number of new messages.
 func (v *visit) backfill(ctx context.Context) error {
 	b := v.mailbox
-	fresh, _, err := v.session.existing(b.next, len(b.entries))
+	fresh, _, err := v.session.existing(b.next, v.exists(), len(b.entries))
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (h *History) count(ctx context.Context, sess *session, p *past) ([]piece, e
 		return nil, err
 	}
 	p.validity = b.validity
-	existing, missing, err := sess.existing(1, 0)
+	existing, missing, err := sess.existing(1, v.data.NumMessages, 0)
 	if err != nil {
 		return nil, err
 	}

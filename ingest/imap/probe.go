@@ -275,7 +275,7 @@ func (p *Probe) Shown() (parts []string, limit int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	existing, missing, err := p.s.existing(1, 0)
+	existing, missing, err := p.s.existing(1, p.open.NumMessages, 0)
 	l := ingest.Look{Shown: int(existing.len()), Hidden: int(window + missing)}
 	return ingest.Status{Looks: map[string]ingest.Look{p.name: l}}.Parts(), p.s.limit, err
 }

@@ -42,14 +42,16 @@ func overLimit(err error) bool {
 	return no && status.Code == capLimit
 }
 
-// existing returns the UIDs, from first on, of the open mailbox. Below first it has so many
-// at most. missing is how many of them come in no answer.
-func (s *session) existing(first uint32, below int) (found uidRanges, missing int64, err error) {
-	if s.exists() == 0 {
+// existing returns the UIDs, from first on, of the open mailbox, which had exists messages
+// when it was opened or lately, and has so many at most below first. missing is how many of
+// them come in no answer. The client library knows how many there are now when it has read
+// the answer to another command than the SELECT; before, it may know of another mailbox.
+func (s *session) existing(first, exists uint32, below int) (found uidRanges, missing int64, err error) {
+	if exists == 0 {
 		return nil, 0, nil
 	}
 	lacks := func() int64 { return max(0, int64(s.exists())-int64(below)-found.len()) }
-	found, err = s.between(first, lastUID)
+	found, err = s.between(first, lastUID, exists)
 	n := int(found.len())
 	// Some give the newest of what is asked for, others the oldest.
 	newer, older := n > 0, n > 0
@@ -57,10 +59,10 @@ func (s *session) existing(first uint32, below int) (found uidRanges, missing in
 		var got uidRanges
 		switch {
 		case newer:
-			got, err = s.between(found[len(found)-1].last+1, lastUID)
+			got, err = s.between(found[len(found)-1].last+1, lastUID, exists)
 			found, newer = found.join(got), len(got) > 0
 		case older:
-			got, err = s.between(first, found[0].first-1)
+			got, err = s.between(first, found[0].first-1, exists)
 			found, older = got.join(found), len(got) > 0
 		default:
 			return found, lacks(), nil
@@ -73,7 +75,7 @@ func (s *session) existing(first uint32, below int) (found uidRanges, missing in
 }
 
 // between is one search for the UIDs from first to last.
-func (s *session) between(first, last uint32) (uidRanges, error) {
+func (s *session) between(first, last, exists uint32) (uidRanges, error) {
 	if last < first {
 		return nil, nil
 	}
@@ -81,7 +83,7 @@ func (s *session) between(first, last uint32) (uidRanges, error) {
 	if last == lastUID {
 		stop = 0 // "*", which is also below first
 	}
-	found, err := s.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: goimap.UID(first), Stop: stop}}}}, last, s.exists())
+	found, err := s.search(&goimap.SearchCriteria{UID: []goimap.UIDSet{{{Start: goimap.UID(first), Stop: stop}}}}, last, exists)
 	if _, found = found.before(first); len(found) > 0 && overLimit(err) {
 		err = nil
 	}
@@ -94,7 +96,7 @@ func (s *session) searchAll(criteria goimap.SearchCriteria, exists uint32) (foun
 	if s.limit == 0 {
 		return s.search(&criteria, lastUID, exists)
 	}
-	listed, _, err := s.existing(1, 0)
+	listed, _, err := s.existing(1, exists, 0)
 	for len(listed) > 0 && err == nil {
 		var slice, got uidRanges
 		slice, listed = listed.cut(s.limit)

@@ -200,7 +200,11 @@ func (v *visit) recheck(ctx context.Context) (*visit, error) {
 // changed, and then what was never reported. After a SELECT next is what it said, else 0.
 func (v *visit) survey(ctx context.Context, next uint32) error {
 	b := v.mailbox
-	existing, missing, err := v.session.existing(1, 0)
+	exists := v.data.NumMessages
+	if !v.fresh {
+		exists = v.exists()
+	}
+	existing, missing, err := v.session.existing(1, exists, 0)
 	if err != nil {
 		return err
 	}
