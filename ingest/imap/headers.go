@@ -248,7 +248,7 @@ func (s *Source) fetchHeaders(sess *session, data *goimap.SelectData, places []i
 		return nil
 	}
 	sess.guard.begin(s.o.CommandTimeout, sess.patience(), commandBudget+int64(len(wanted))*(headerBytes+lineBudget))
-	return sess.fetch(set, askFields(headerBytes, "Subject", "From", "Message-ID"), sess.readFields(headerBytes), func(m fetched) error {
+	return sess.fetch(set, askFields(headerBytes, "Subject", "From", "To", "Cc", "Message-ID"), sess.readFields(headerBytes), func(m fetched) error {
 		if m.hasRaw {
 			s.headers.put(wanted[m.uid], m.raw)
 		}
