@@ -13,13 +13,20 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev COMMIT=
+ARG VERSION=0.1.0 COMMIT=
 RUN CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -buildvcs=false -tags prod -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /image/usr/local/bin/hinged ./cmd/hinged \
  && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
  && install -D -m 0644 -t /image/usr/share/doc/hinged LICENSE NOTICE \
  && install -d -m 0700 -o 65532 -g 65532 /image/var/lib/hinged
 
 FROM scratch
+ARG VERSION=0.1.0 COMMIT=
+LABEL org.opencontainers.image.title=hinged \
+      org.opencontainers.image.description="marks the mail that matters to its owner" \
+      org.opencontainers.image.source=https://github.com/hinged/hinged \
+      org.opencontainers.image.licenses=Apache-2.0 \
+      org.opencontainers.image.version=$VERSION \
+      org.opencontainers.image.revision=$COMMIT
 COPY --from=build /image/ /
 # A number, so that an orchestrator can see that it is not root.
 USER 65532:65532

@@ -11,8 +11,9 @@
 # make man      the manual pages and the completions of shells: dist/man
 # make install  program, manual pages, completions and systemd units, below
 #               $(DESTDIR)$(PREFIX); make uninstall takes them away again
-# make release  archives, packages, bills of materials and checksums for TARGETS, the same
-#               bytes wherever they are made: dist/release (docs/operations.md)
+# make release [SIGN=KEY]  archives, packages, a container image, bills of materials and checksums
+#               for TARGETS, and the source with its modules, the same bytes wherever they
+#               are made, signed with an SSH key: dist/release (docs/releasing.md)
 # make fuzz     every fuzz target for FUZZTIME each
 # make soak     for a night: the requirements on more servers, runs without kills that must
 #               agree, 1,000 kills of the daemon of a mailbox, 200 of processes of a stream,
@@ -66,8 +67,9 @@ LINT         := $(CURDIR)/.bin/golangci-lint-$(LINT_VERSION)
 #         them. Tests are compiled without; that both give the same state is
 #         tested in internal/project.
 TAGS    ?= prod
-VERSION ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo dev)
-LDFLAGS ?= -s -w -X main.version=$(VERSION)
+VERSION ?= $(shell cat VERSION)
+# The commit of an archive of the source is written in it. A checkout's is known to the compiler.
+LDFLAGS ?= -s -w -X main.version=$(VERSION) $(if $(wildcard COMMIT),-X main.commit=$(COMMIT))
 BUILD    = CGO_ENABLED=0 $(GO) build -trimpath $(NODEBUG) -tags '$(TAGS)' -ldflags '$(LDFLAGS)'
 
 # The compiler does not write for debuggers what the linker would leave out again: a
@@ -209,20 +211,22 @@ man:
 	$(MANUAL) dist/man
 
 # Where things go, relative to PREFIX, is where systemd, man and the shells look
-# both below /usr and /usr/local and below ~/.local.
+# both below /usr and /usr/local and below ~/.local. BSD's install has no -D.
 SHARE = $(DESTDIR)$(PREFIX)/share
 
 install: build man
-	install -D -m 0755 dist/hinged '$(DESTDIR)$(PREFIX)/bin/hinged'
-	install -d '$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(SHARE)/systemd/user' '$(SHARE)/man/man1' '$(SHARE)/man/man5'
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(SHARE)/systemd/user' \
+		'$(SHARE)/man/man1' '$(SHARE)/man/man5' '$(SHARE)/doc/hinged' '$(SHARE)/bash-completion/completions' \
+		'$(SHARE)/zsh/site-functions' '$(SHARE)/fish/vendor_completions.d'
+	install -m 0755 dist/hinged '$(DESTDIR)$(PREFIX)/bin/hinged'
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/hinged.service'
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' deploy/hinged-user.service > '$(SHARE)/systemd/user/hinged.service'
-	install -D -m 0644 -t '$(SHARE)/doc/hinged' LICENSE NOTICE
+	install -m 0644 LICENSE NOTICE '$(SHARE)/doc/hinged'
 	install -m 0644 dist/man/*.1 '$(SHARE)/man/man1'
 	install -m 0644 dist/man/*.5 '$(SHARE)/man/man5'
-	install -D -m 0644 dist/man/hinged '$(SHARE)/bash-completion/completions/hinged'
-	install -D -m 0644 dist/man/_hinged '$(SHARE)/zsh/site-functions/_hinged'
-	install -D -m 0644 dist/man/hinged.fish '$(SHARE)/fish/vendor_completions.d/hinged.fish'
+	install -m 0644 dist/man/hinged '$(SHARE)/bash-completion/completions/hinged'
+	install -m 0644 dist/man/_hinged '$(SHARE)/zsh/site-functions/_hinged'
+	install -m 0644 dist/man/hinged.fish '$(SHARE)/fish/vendor_completions.d/hinged.fish'
 
 uninstall:
 	rm -f '$(DESTDIR)$(PREFIX)/bin/hinged' '$(DESTDIR)$(PREFIX)/lib/systemd/system/hinged.service' \
@@ -232,12 +236,12 @@ uninstall:
 
 TARGETS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,freebsd/amd64
 RELEASE ?= dist/release
-COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+COMMIT  ?= $(shell cat COMMIT 2>/dev/null || git rev-parse HEAD 2>/dev/null)
 
 release:
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		$(GO) -C scripts/release run . -root '$(CURDIR)' -out '$(abspath $(RELEASE))' -go '$(GO)' \
-		-version '$(VERSION)' -commit '$(COMMIT)' -tags '$(TAGS)' -targets '$(TARGETS)'
+		-version '$(VERSION)' -commit '$(COMMIT)' -tags '$(TAGS)' -targets '$(TARGETS)' -sign '$(abspath $(SIGN))'
 
 fuzz:
 	@GO='$(GO)' sh scripts/fuzz.sh '$(FUZZTIME)' $(PKG)

@@ -39,6 +39,7 @@ missing() {
 	[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || echo fonts-dejavu-core
 	python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
 	command -v rpm >/dev/null || echo rpm
+	command -v ssh-keygen >/dev/null || echo openssh-client
 	command -v buildah >/dev/null || echo buildah
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
 	[ -e /lib/systemd/systemd ] || echo systemd
@@ -121,6 +122,7 @@ for package in $(missing); do
 	buildah | ca-certificates) echo "skipped: the container image, built and run (package $package)" ;;
 	util-linux) echo "skipped: a service manager (package util-linux)" ;;
 	rpm) echo "skipped: what is in the package for RPM (package rpm)" ;;
+	openssh-client) echo "skipped: how a release is made, signed and verified (package openssh-client)" ;;
 	kcat | jq) echo "skipped: the commands of docs/kafka.md, run as printed (package $package)" ;;
 	bsdutils | git) echo "skipped: the commands of README and pages, run as printed (package $package)" ;;
 	default-jre-headless | maven) echo "skipped: the tests against a real Apache Kafka and GreenMail (package $package)" ;;

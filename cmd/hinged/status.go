@@ -50,7 +50,7 @@ gap says how far the search for the best weights may be from its end. If no theo
 covers what was learnt, the answer is "none" with the reason.`,
 	Example: `  $ hinged status --config hinged.toml
   hinged marks nothing yet. Answer 3 questions: hinged learn --account me
-  hinged dev is running, process 4711
+  hinged 0.1.0 is running, process 4711
   dashboard: http://127.0.0.1:7425/
   
   me: in shadow: it decides and learns, and marks nothing

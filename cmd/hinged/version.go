@@ -13,8 +13,8 @@ import (
 	"github.com/hinged/hinged/store/boltfile"
 )
 
-// version is set by the linker for a release.
-var version = "dev"
+// version is that of the file VERSION; a test compares them. The linker may set another.
+var version = "0.1.0"
 
 // commit is set by the linker for a release, which is built without git.
 var commit string
@@ -55,7 +55,7 @@ func versionCommand() *cobra.Command {
 		Long: `Print the version, the commit from which it was built, the schema of its stores,
 and the Go version that built it.`,
 		Example: `  $ hinged version
-  hinged dev
+  hinged 0.1.0
   commit 5d1f0c9b0e8f4f7e8a1d2c3b4a59687766554433
   store schema 1
   go1.26.8 linux/amd64`,

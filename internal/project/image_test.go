@@ -6,12 +6,15 @@ package project_test
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +92,7 @@ type imageConfig struct {
 	User, StopSignal     string
 	Env, Entrypoint, Cmd []string
 	Volumes              map[string]struct{}
+	Labels               map[string]string
 }
 
 func TestTheImageIsBuiltFromTheDockerfileAndRuns(t *testing.T) {
@@ -104,23 +108,72 @@ func TestTheImageIsBuiltFromTheDockerfileAndRuns(t *testing.T) {
 		t.Fatal("the Dockerfile does not begin from an image with Go")
 	}
 	b.base(string(from[1]))
-	b.run("bud", "--isolation", "chroot", "--pull-never", "--build-arg", "VERSION=1.2.3", "--build-arg", "COMMIT=0123456789abcdef",
+	b.run("bud", "--isolation", "chroot", "--pull-never", "--build-arg", "VERSION="+number, "--build-arg", "COMMIT=0123456789abcdef",
 		"--volume", goEnv(t, "GOROOT")+":/usr/local/go:ro", "--volume", goEnv(t, "GOMODCACHE")+":/go/pkg/mod", "--volume", goEnv(t, "GOCACHE")+":/gocache",
 		"--tag", "hinged", "--file", "Dockerfile", ".")
 
-	var image struct{ OCIv1 struct{ Config imageConfig } }
-	if err := json.Unmarshal([]byte(b.run("inspect", "--type", "image", "hinged")), &image); err != nil {
-		t.Fatal(err)
-	}
-	config := image.OCIv1.Config
+	config := b.config("hinged")
 	if config.User != "65532:65532" || config.StopSignal != "SIGTERM" || !slices.Contains(config.Env, "STATE_DIRECTORY=/var/lib/hinged") || len(config.Volumes) != 1 {
 		t.Errorf("the image says %+v", config)
 	}
-	c := b.run("from", "--pull-never", "hinged")
-	dir := b.run("mount", c)
-	t.Cleanup(func() { b.run("rm", "--all") })
+	dir := b.mounted("hinged")
 	imageHolds(t, dir)
 	imageRuns(t, dir, config)
+	b.released(config)
+}
+
+// config is what an image says, where buildah's own label is none of its.
+func (b builder) config(image string) imageConfig {
+	b.t.Helper()
+	var all struct{ OCIv1 struct{ Config imageConfig } }
+	if err := json.Unmarshal([]byte(b.run("inspect", "--type", "image", image)), &all); err != nil {
+		b.t.Fatal(err)
+	}
+	delete(all.OCIv1.Config.Labels, "io.buildah.version")
+	return all.OCIv1.Config
+}
+
+// mounted lays down what is in an image, and returns where.
+func (b builder) mounted(image string) string {
+	b.t.Helper()
+	dir := b.run("mount", b.run("from", "--pull-never", image))
+	b.t.Cleanup(func() { b.run("rm", "--all") })
+	return dir
+}
+
+// released demands that the image of a release, made without a container engine, is the one that
+// the Dockerfile makes, for either processor.
+func (b builder) released(want imageConfig) {
+	b.t.Helper()
+	archive := "oci-archive:" + filepath.Join(aRelease(b.t), releasedImage)
+	for _, arch := range []string{"arm64", "amd64"} {
+		image := b.run("pull", "--arch", arch, archive)
+		if got := b.config(image); !reflect.DeepEqual(got, want) {
+			b.t.Errorf("for %s the image says\n%+v, want\n%+v", arch, got, want)
+		}
+		dir := b.mounted(image)
+		imageHolds(b.t, dir)
+		info, err := os.Stat(filepath.Join(dir, "var/lib/hinged"))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if is := info.Sys().(*syscall.Stat_t); is.Uid != 65532 || is.Gid != 65532 || info.Mode().Perm() != 0o700 {
+			b.t.Errorf("the state's directory belongs to %d:%d, with mode %o", is.Uid, is.Gid, info.Mode().Perm())
+		}
+		if arch == runtime.GOARCH {
+			imageRuns(b.t, dir, want)
+			continue
+		}
+		// The program there is another, which is built for this processor anyway (standIn).
+		program := filepath.Join(dir, want.Entrypoint[0])
+		if out, _ := exec.Command(emulated.command(b.t)[0], program).CombinedOutput(); !bytes.Contains(out, []byte("usage: player")) { // an error: it was given nothing to do
+			b.t.Errorf("the program for %s says %q", arch, out)
+		}
+		text := testkit.Read(b.t, filepath.Join(dir, "etc/ssl/certs/ca-certificates.crt"))
+		if n := bytes.Count(text, []byte("BEGIN CERTIFICATE")); n < 100 || !x509.NewCertPool().AppendCertsFromPEM(text) {
+			b.t.Errorf("the image has %d certificates", n)
+		}
+	}
 }
 
 // imageHolds demands that nothing is in the image but what is meant to be.
@@ -160,7 +213,7 @@ func imageRuns(t *testing.T, dir string, config imageConfig) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: dir, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 		return cmd
 	}
-	if out, err := command("version").Output(); err != nil || !strings.HasPrefix(string(out), "hinged 1.2.3\ncommit 0123456789abcdef\n") {
+	if out, err := command("version").Output(); err != nil || !strings.HasPrefix(string(out), "hinged "+number+"\ncommit 0123456789abcdef\n") {
 		t.Errorf("version says %q (%v)", out, err)
 	}
 	file := config.Cmd[len(config.Cmd)-1]

@@ -23,7 +23,7 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write NOTICE")
+var update = flag.Bool("update", false, "write NOTICE, and VERSION wherever the version is named")
 
 const noticeHead = `hinged
 Copyright the authors of hinged

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,40 +20,71 @@ import (
 	"github.com/hinged/hinged/internal/testkit"
 )
 
-// The files of a release for one system.
-const (
-	releasedArchive = "hinged_1.2.3_linux_amd64.tar.gz"
-	releasedBill    = "hinged_1.2.3_linux_amd64.cdx.json"
-	releasedDeb     = "hinged_1.2.3-1_amd64.deb"
-	releasedRPM     = "hinged-1.2.3-1.x86_64.rpm"
+// number is the version, as the file VERSION has it.
+var number = func() string {
+	text, err := os.ReadFile(filepath.Join(root, "VERSION"))
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(text))
+}()
+
+// The files of a release for one system, and those for all of them.
+var (
+	releasedArchive = "hinged_" + number + "_linux_amd64.tar.gz"
+	releasedBill    = "hinged_" + number + "_linux_amd64.cdx.json"
+	releasedDeb     = "hinged_" + number + "-1_amd64.deb"
+	releasedRPM     = "hinged-" + number + "-1.x86_64.rpm"
+	releasedSource  = "hinged-" + number + ".tar.gz"
+	releasedImage   = "hinged-" + number + "-oci.tar"
 )
 
-// makeRelease runs `make release` for one system in a checkout.
-func makeRelease(checkout, out string) (string, error) {
-	cmd := exec.Command("make", "release", "VERSION=v1.2.3", "COMMIT=0123456789abcdef", "TARGETS=linux/amd64", "RELEASE="+out)
-	cmd.Dir = checkout
-	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000")
-	text, err := cmd.CombinedOutput()
-	return string(text), err
+// releaseEnv has what a release of the tests is made with.
+var releaseEnv = []string{"COMMIT=0123456789abcdef", "TARGETS=linux/amd64,linux/arm64", "SOURCE_DATE_EPOCH=1700000000"}
+
+// standIn is the go command, but that the program for arm64 is the player, which the tests
+// compile for arm64 anyway: hinged would take minutes more.
+func standIn(t *testing.T) string {
+	t.Helper()
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `#!/bin/sh
+if [ "$1" = build ] && [ "$GOARCH" = arm64 ]; then
+	while [ "$1" != -o ]; do shift; done
+	exec ` + tool + ` build -trimpath -buildvcs=false -o "$2" ` + player + `
+fi
+exec ` + tool + ` "$@"
+`
 }
 
 // released is a release of this checkout, which is made once.
-var released = sync.OnceValues(func() (dir string, failure string) {
-	dir = filepath.Join(binaries, "released")
-	if text, err := makeRelease(root, dir); err != nil {
-		return "", err.Error() + "\n" + text
-	}
-	return dir, ""
-})
+var released struct {
+	once    sync.Once
+	dir     string
+	failure string
+}
 
 func aRelease(t *testing.T) string {
 	t.Helper()
 	compiles(t)
-	dir, failure := released()
-	if failure != "" {
-		t.Fatal(failure)
+	released.once.Do(func() {
+		released.dir = filepath.Join(binaries, "released")
+		tool := filepath.Join(binaries, "go")
+		err := os.WriteFile(tool, []byte(standIn(t)), 0o755)
+		cmd := exec.Command("make", "release", "GO="+tool, "RELEASE="+released.dir)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), releaseEnv...)
+		out, ran := cmd.CombinedOutput()
+		if err := errors.Join(err, ran); err != nil {
+			released.failure = err.Error() + "\n" + string(out)
+		}
+	})
+	if released.failure != "" {
+		t.Fatal(released.failure)
 	}
-	return dir
+	return released.dir
 }
 
 // needsProgram ends a test for want of a program.
@@ -77,29 +109,55 @@ func contentsOf(t *testing.T, dir string) map[string][]byte {
 // The same commit gives the same bytes, wherever the checkout is and whoever builds.
 func TestAReleaseIsTheSameWhereverItIsMade(t *testing.T) {
 	here := contentsOf(t, aRelease(t))
-	want := []string{"/SHA256SUMS", "/" + releasedRPM, "/" + releasedDeb, "/" + releasedBill, "/" + releasedArchive}
+	want := []string{"/SHA256SUMS", "/hinged.rb"}
+	for _, name := range []string{releasedRPM, releasedDeb, releasedBill, releasedArchive} {
+		want = append(want, "/"+name, "/"+strings.NewReplacer("amd64", "arm64", "x86_64", "aarch64").Replace(name))
+	}
+	want = append(want, "/"+releasedSource, "/"+releasedImage)
+	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(here)); !slices.Equal(got, want) {
 		t.Fatalf("a release is %v, want %v", got, want)
 	}
-	there := filepath.Join(t.TempDir(), "elsewhere", "src")
-	copyCheckout(t, there)
-	out := filepath.Join(t.TempDir(), "out")
-	if text, err := makeRelease(there, out); err != nil {
-		t.Fatalf("make release in %s: %v\n%s", there, err, text)
-	}
-	for path, text := range contentsOf(t, out) {
-		if !bytes.Equal(text, here[path]) {
+	checkout := releaser(t)
+	there := contentsOf(t, filepath.Join(checkout, "dist/release"))
+	for path, text := range there {
+		switch {
+		case path == "/SHA256SUMS" || path == "/SHA256SUMS.sig" || path == "/hinged.rb" || path == "/"+releasedSource:
+		case !bytes.Equal(text, here[path]):
 			t.Errorf("%s differs between two builds: %d and %d bytes", path, len(here[path]), len(text))
 		}
-		if bytes.Contains(text, []byte(there)) {
+		if bytes.Contains(text, []byte(checkout)) {
 			t.Errorf("%s names the directory in which it was built", path)
 		}
 	}
-	cmd := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
-	cmd.Dir = out
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("sha256sum: %v\n%s", err, text)
+	// The releaser has written something, and the key.
+	ours, theirs := filesIn(t, here["/"+releasedSource]), filesIn(t, there["/"+releasedSource])
+	own := "hinged-" + number + "/"
+	for path, text := range theirs {
+		switch rel := strings.TrimPrefix(path, own); {
+		case rel == "SECURITY.md" || rel == "deploy/allowed_signers":
+		case ours[path] == "" && unknownToGit(t):
+			t.Logf("git does not know %s here", rel)
+		case ours[path] != text:
+			t.Errorf("%s differs between two archives of the source", rel)
+		}
 	}
+	if len(ours) > len(theirs) || ours[own+"vendor/modules.txt"] == "" || ours[own+"COMMIT"] == "" || ours[own+".git"] != "" {
+		t.Errorf("the archives of the source have %d and %d files", len(ours), len(theirs))
+	}
+}
+
+// unknownToGit tells whether the checkout has files that are neither tracked nor ignored,
+// which a copy of it has and a release has not.
+func unknownToGit(t *testing.T) bool {
+	t.Helper()
+	cmd := exec.Command("git", "ls-files", "--others", "--exclude-standard")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Logf("git ls-files: %v", err)
+	}
+	return len(out) > 0
 }
 
 // copyCheckout copies what a release is made from, without what git and builds leave.
@@ -166,7 +224,7 @@ func TestThePackageForDebianInstallsRunsAndGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	dpkg(t, dir, "--install", deb)
-	if out := dpkg(t, dir, "--status", "hinged"); !strings.Contains(out, "Status: install ok installed") || !strings.Contains(out, "Version: 1.2.3-1") {
+	if out := dpkg(t, dir, "--status", "hinged"); !strings.Contains(out, "Status: install ok installed") || !strings.Contains(out, "Version: "+number+"-1") {
 		t.Errorf("after the installation:\n%s", out)
 	}
 	modes := below(t, dir)
@@ -183,7 +241,7 @@ func TestThePackageForDebianInstallsRunsAndGoes(t *testing.T) {
 	}
 	program := filepath.Join(dir, "usr/bin/hinged")
 	for want, args := range map[string][]string{
-		"hinged v1.2.3\ncommit 0123456789abcdef\n":              {"version"},
+		"hinged " + number + "\ncommit 0123456789abcdef\n":      {"version"},
 		"Test the configuration":                                {"check", "--help"},
 		"is missing, want at least one [[account]], or [kafka]": {"status", "--config", os.DevNull},
 	} {
@@ -240,7 +298,7 @@ func TestThePackageForRPMHasWhatThatForDebianHas(t *testing.T) {
 	if out := run("rpm", "--checksig", "--nosignature", rpm); !strings.Contains(out, "digests OK") {
 		t.Errorf("rpm --checksig: %s", out)
 	}
-	if got, want := run("rpm", "-qp", "--queryformat", "%{NAME} %{VERSION} %{ARCH} %{LICENSE} %{BUILDHOST} %{BUILDTIME}", rpm), "hinged 1.2.3 x86_64 Apache-2.0 localhost 1700000000"; got != want {
+	if got, want := run("rpm", "-qp", "--queryformat", "%{NAME} %{VERSION} %{ARCH} %{LICENSE} %{BUILDHOST} %{BUILDTIME}", rpm), "hinged "+number+" x86_64 Apache-2.0 localhost 1700000000"; got != want {
 		t.Errorf("the package is %q, want %q", got, want)
 	}
 	var inRPM, inDeb []string
@@ -277,7 +335,7 @@ func TestTheBillOfMaterialsIsThatOfTheBinary(t *testing.T) {
 	if out, err := exec.Command("tar", "-xzf", filepath.Join(dir, releasedArchive), "-C", unpacked).CombinedOutput(); err != nil {
 		t.Fatalf("tar: %v\n%s", err, out)
 	}
-	built, err := buildinfo.ReadFile(filepath.Join(unpacked, "hinged_1.2.3_linux_amd64/bin/hinged"))
+	built, err := buildinfo.ReadFile(filepath.Join(unpacked, strings.TrimSuffix(releasedArchive, ".tar.gz")+"/bin/hinged"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func (r *release) bill(binary string, t target) error {
 	}
 	sum := sha256.Sum256(content)
 	main := &cdx.Component{
-		BOMRef: "hinged", Type: cdx.ComponentTypeApplication, Name: "hinged", Version: r.number(),
-		PackageURL: fmt.Sprintf("pkg:golang/%s@%s?goos=%s&goarch=%s", built.Main.Path, r.version, t.os, t.arch),
+		BOMRef: "hinged", Type: cdx.ComponentTypeApplication, Name: "hinged", Version: r.version,
+		PackageURL: fmt.Sprintf("pkg:golang/%s@v%s?goos=%s&goarch=%s", built.Main.Path, r.version, t.os, t.arch),
 		Licenses:   licensed("Apache-2.0"),
 		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
 	}
@@ -64,7 +64,7 @@ func (r *release) bill(binary string, t target) error {
 	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
 		return err
 	}
-	return os.WriteFile(r.file("hinged_%s_%s.cdx.json", r.number(), t), out.Bytes(), 0o644)
+	return os.WriteFile(r.file("hinged_%s_%s.cdx.json", r.version, t), out.Bytes(), 0o644)
 }
 
 func component(m *debug.Module, licence string) cdx.Component {

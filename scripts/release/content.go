@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,12 +16,13 @@ import (
 	"strings"
 )
 
-// item is one file that is installed: what is in it, and where it goes below a prefix such
-// as /usr.
+// item is one file that is installed or packed: what is in it, and where it goes below a
+// prefix such as /usr.
 type item struct {
-	to   string
-	mode os.FileMode
-	text []byte
+	to    string // of a directory it ends in a slash
+	mode  os.FileMode
+	text  []byte
+	owner int // user and group, by number
 }
 
 // content returns what is installed besides the program, in order of path. The units start
@@ -32,7 +34,7 @@ func (r *release) content(prefix string) ([]item, error) {
 		text, err := os.ReadFile(from)
 		errs = append(errs, err)
 		text = []byte(strings.NewReplacer(change...).Replace(string(text)))
-		out = append(out, item{to, 0o644, text})
+		out = append(out, item{to: to, mode: 0o644, text: text})
 	}
 	for _, name := range []string{"LICENSE", "NOTICE", "README.md", "CHANGELOG.md"} {
 		add("share/doc/hinged/"+name, filepath.Join(r.root, name))
@@ -67,16 +69,39 @@ func (r *release) archive(binary string, t target) error {
 	if err != nil {
 		return err
 	}
-	items = append([]item{{"bin/hinged", 0o755, program}}, items...)
-	top := fmt.Sprintf("hinged_%s_%s", r.number(), t)
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	items = append([]item{{to: "bin/hinged", mode: 0o755, text: program}}, items...)
+	top := fmt.Sprintf("hinged_%s_%s", r.version, t)
+	packed, err := r.zipped(top, items)
 	if err != nil {
 		return err
 	}
-	w := tar.NewWriter(z)
+	return os.WriteFile(r.file("%s.tar.gz", top), packed, 0o644)
+}
+
+// zipped packs items below the directory top, compressed.
+func (r *release) zipped(top string, items []item) ([]byte, error) {
+	below := slices.Clone(items)
+	for n := range below {
+		below[n].to = top + "/" + below[n].to
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	err = r.tarred(z, below)
+	err = errors.Join(err, z.Close())
+	return packed.Bytes(), err
+}
+
+// tarred writes items to w in their order, with the time of the commit.
+func (r *release) tarred(out io.Writer, items []item) error {
+	w := tar.NewWriter(out)
 	for _, i := range items {
-		h := &tar.Header{Name: top + "/" + i.to, Mode: int64(i.mode), Size: int64(len(i.text)), ModTime: r.at, Typeflag: tar.TypeReg, Uname: "root", Gname: "root"}
+		h := &tar.Header{Name: i.to, Mode: int64(i.mode), Size: int64(len(i.text)), ModTime: r.at, Uid: i.owner, Gid: i.owner}
+		if i.owner == 0 {
+			h.Uname, h.Gname = "root", "root"
+		}
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
@@ -84,14 +109,8 @@ func (r *release) archive(binary string, t target) error {
 			return err
 		}
 	}
-	if err := errors.Join(w.Close(), z.Close()); err != nil {
-		return err
-	}
-	return os.WriteFile(r.file("%s.tar.gz", top), packed.Bytes(), 0o644)
+	return w.Close()
 }
-
-// number is the version without the v of its tag.
-func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
 
 // squeezed compresses a manual page as packages have them, with no name and no time.
 func squeezed(text []byte) ([]byte, error) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command release makes what a release of hinged consists of: static binaries in archives,
-// packages for Debian and for RPM, a bill of materials for each binary, and checksums.
-// `make release` calls it.
+// packages for Debian and for RPM, a bill of materials for each binary, a container image, the
+// source with a formula of Homebrew, and checksums, signed. `make release` calls it.
 //
 // It is a module of its own, so that the libraries for packages are none of hinged's. The
 // same commit gives the same bytes, whoever builds it wherever: every time in a file is
@@ -24,6 +24,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
 // release is what is to be made.
@@ -31,11 +33,12 @@ type release struct {
 	root    string // of hinged's module
 	out     string // where the result goes
 	work    string // what is needed on the way; removed in the end
-	version string
+	version string // a number, such as 1.2.3
 	commit  string
 	tags    string
 	at      time.Time // of the commit
 	goTool  string
+	images  []mutate.IndexAddendum // one for each system
 }
 
 // target is a system that hinged is built for.
@@ -54,15 +57,16 @@ func main() {
 
 func run(ctx context.Context, args []string) (err error) {
 	r := &release{}
-	var targets string
+	var targets, key string
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.StringVar(&r.root, "root", ".", "the checkout of hinged")
 	flags.StringVar(&r.out, "out", "dist/release", "the directory to write, which is emptied first")
-	flags.StringVar(&r.version, "version", "dev", "the version, such as v1.2.3")
+	flags.StringVar(&r.version, "version", "", "the version, such as 1.2.3")
 	flags.StringVar(&r.commit, "commit", "", "the commit")
 	flags.StringVar(&r.tags, "tags", "", "build tags")
 	flags.StringVar(&r.goTool, "go", "go", "the go command")
 	flags.StringVar(&targets, "targets", "", "systems such as linux/amd64, separated by commas")
+	flags.StringVar(&key, "sign", "", "the SSH key to sign the checksums with; \"\": they are not signed")
 	epoch := flags.String("epoch", os.Getenv("SOURCE_DATE_EPOCH"), "the time of all files, in seconds since 1970")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -71,7 +75,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("-epoch or SOURCE_DATE_EPOCH: %w", err)
 	}
-	r.at = time.Unix(seconds, 0).UTC()
+	r.at, r.version = time.Unix(seconds, 0).UTC(), strings.TrimPrefix(r.version, "v")
 	if r.work, err = os.MkdirTemp("", "hinged-release-"); err != nil {
 		return err
 	}
@@ -94,7 +98,21 @@ func run(ctx context.Context, args []string) (err error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return r.checksums()
+	for _, step := range []func() error{r.imageArchive, func() error { return r.source(ctx) }, r.checksums} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return r.sign(ctx, key)
+}
+
+// sign signs the checksums with an SSH key, or with the one in the agent whose public half
+// key is. ssh-keygen asks the terminal for a passphrase.
+func (r *release) sign(ctx context.Context, key string) error {
+	if key == "" {
+		return nil
+	}
+	return r.run(ctx, nil, "ssh-keygen", "-Y", "sign", "-n", "file", "-f", key, r.file("SHA256SUMS"))
 }
 
 // make makes everything for one system.
@@ -112,7 +130,10 @@ func (r *release) make(ctx context.Context, t target) error {
 	if t.os != "linux" {
 		return nil
 	}
-	return r.packages(binary, t)
+	if err := r.packages(binary, t); err != nil {
+		return err
+	}
+	return r.image(binary, t)
 }
 
 // noDebug: the compiler does not write for debuggers what "-s -w" has the linker leave out.

@@ -71,7 +71,7 @@ func (r *release) installed(binary string, t target) (files.Contents, error) {
 func (r *release) pack(format string, t target, contents files.Contents) error {
 	script := func(name string) string { return filepath.Join(r.root, "scripts/release/package", name) }
 	info := nfpm.WithDefaults(&nfpm.Info{
-		Name: "hinged", Arch: t.arch, Platform: t.os, Version: r.number(), Release: "1",
+		Name: "hinged", Arch: t.arch, Platform: t.os, Version: r.version, Release: "1",
 		Section: "mail", Priority: "optional", Maintainer: "hinged <hinged@example.invalid>", Vendor: "hinged",
 		Homepage: "https://github.com/hinged/hinged", License: "Apache-2.0", MTime: r.at, DisableGlobbing: true,
 		Description: "marks the mail that matters to its owner\nhinged watches IMAP mailboxes or a Kafka stream, marks the messages that\nmatter, and learns from what the owner does.",

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -141,6 +142,16 @@ func (o *openAPI) operation(r route) object {
 	return op
 }
 
+// version is that of the next release, or of this one.
+func version(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../VERSION")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // documentOf is the whole of it.
 func documentOf(t *testing.T) object {
 	o := &openAPI{schemas: object{}, t: t}
@@ -154,7 +165,7 @@ func documentOf(t *testing.T) object {
 	return object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": "hinged", "version": "1",
+			"title": "hinged", "version": version(t),
 			"description": "What hinged decided about your mail, why, and your word on it. docs/api.md has examples. " +
 				"Keys may be added to answers in later versions; none is removed or changes its meaning within /api/v1.",
 			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
