@@ -80,7 +80,7 @@ func parse(args []string, log io.Writer) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.live, h.questions, h.atFirst, h.filed = c.live, c.questions, c.atFirst, c.filed
+	h.live, h.questions, h.atFirst, h.filed, h.book = c.live, c.questions, c.atFirst, c.filed, c.book
 	c.how = h
 	if c.persons = persons.Names(); *who != "" {
 		c.persons = strings.Split(*who, ",")
