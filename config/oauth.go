@@ -45,11 +45,11 @@ var oauthProviders = []string{"google", "microsoft", "other"}
 // endpoints are what the providers' own pages say: developers.google.com/identity/protocols/oauth2/native-app
 // and learn.microsoft.com/exchange/client-developer/legacy-protocols. Google's device flow refuses the scope of mail.
 var endpoints = map[string]OAuth{
-	"google": {
+	"google": { //nolint:gosec // addresses, which anybody may know
 		AuthURL: "https://accounts.google.com/o/oauth2/v2/auth", TokenURL: "https://oauth2.googleapis.com/token",
 		Scopes: []string{"https://mail.google.com/"},
 	},
-	"microsoft": {
+	"microsoft": { //nolint:gosec // the same
 		AuthURL:   "https://login.microsoftonline.com/common/oauth2/v2.0/authorize",
 		TokenURL:  "https://login.microsoftonline.com/common/oauth2/v2.0/token",
 		DeviceURL: "https://login.microsoftonline.com/common/oauth2/v2.0/devicecode",

@@ -197,7 +197,7 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 	if book.Password = (Password{}); path == "account.address_book.file" {
 		*book = AddressBook{Interval: book.Interval}
 	} else if book.Path = ""; path == "account.address_book.username" && value != nil || path == "account.address_book.ca_file" {
-		book.Password.File = "dav-password"
+		book.File = "dav-password"
 	} else if !strings.HasPrefix(path, "account.address_book.password") {
 		book.Username = ""
 	}

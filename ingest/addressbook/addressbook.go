@@ -54,7 +54,7 @@ func (b *Book) add(address string) bool {
 // ReadPath reads a vCard file, or all *.vcf right below a directory. A file of which a part may be
 // missing is an error.
 func ReadPath(path string) (*Book, error) {
-	files, info, b := []string{path}, os.FileInfo(nil), new(Book)
+	files, b := []string{path}, new(Book)
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		if files, err = fs.Glob(os.DirFS(path), "*.[vV][cC][fF]"); err == nil && len(files) == 0 {

@@ -180,7 +180,7 @@ func (o *OAuth) refuse(w http.ResponseWriter, status int, code string) {
 	if !o.Google {
 		description = "AADSTS50173: The provided grant has expired due to it being revoked. Trace ID: b8d1"
 	}
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": description})
+	fmt.Fprintf(w, `{"error": %q, "error_description": %q}`, code, description)
 }
 
 func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
@@ -256,7 +256,9 @@ func (o *OAuth) issue(w http.ResponseWriter, lasting bool) {
 		o.issued(out["access_token"].(string)) //nolint:forcetypeassert // it was made above
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_ = json.NewEncoder(w).Encode(out)
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		panic(err)
+	}
 }
 
 func (o *OAuth) device(w http.ResponseWriter, r *http.Request) {
@@ -270,7 +272,6 @@ func (o *OAuth) device(w http.ResponseWriter, r *http.Request) {
 	code := fmt.Sprintf("device-code-%04d", o.n)
 	o.devices[code] = append([]string{}, o.pending...)
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"device_code": code, "user_code": o.UserCode, "verification_uri": "https://microsoft.com/devicelogin", "interval": 1, "expires_in": 900,
-	})
+	fmt.Fprintf(w, `{"device_code": %q, "user_code": %q, "verification_uri": "https://microsoft.com/devicelogin", "interval": 1, "expires_in": 900}`,
+		code, o.UserCode)
 }

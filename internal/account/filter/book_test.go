@@ -69,9 +69,9 @@ func TestAForgedSenderIsNotInTheAddressBook(t *testing.T) {
 	w := newWorld(t, o)
 	w.know("ann@example.com")
 	forged, _ := w.deliver("INBOX", mail("a", "ann@example.com", "me@example.org", "hello", "Authentication-Results: mx.example.org; dmarc=fail header.from=example.com"))
-	real, _ := w.deliver("INBOX", mail("b", "ann@example.com", "me@example.org", "hello", "Authentication-Results: mx.example.org; dmarc=pass header.from=example.com"))
-	if w.has(forged) || !w.has(real) {
-		t.Errorf("the fact is on the forged message: %v, on the real one: %v", w.has(forged), w.has(real))
+	genuine, _ := w.deliver("INBOX", mail("b", "ann@example.com", "me@example.org", "hello", "Authentication-Results: mx.example.org; dmarc=pass header.from=example.com"))
+	if w.has(forged) || !w.has(genuine) {
+		t.Errorf("the fact is on the forged message: %v, on the real one: %v", w.has(forged), w.has(genuine))
 	}
 }
 

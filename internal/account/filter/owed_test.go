@@ -261,7 +261,7 @@ func TestWithoutAFolderOfSentMailNothingIsAwaited(t *testing.T) {
 	if !c.f.Messages.KeepsSent() {
 		t.Error("Sent is not known")
 	}
-	c.world.open("Sent", ingest.RoleOther, 1)
+	c.open("Sent", ingest.RoleOther, 1)
 	if c.f.Messages.KeepsSent() {
 		t.Error("it is known, though it is none")
 	}

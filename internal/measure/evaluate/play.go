@@ -247,6 +247,13 @@ type read struct {
 	message *featurize.Message
 }
 
+// believeLabels takes what an archive says was sent for the owner's own.
+func (r *read) believeLabels(m mail) {
+	if roles, _ := m.Labels(); roles[0] == ingest.RoleSent || roles[0] == ingest.RoleDrafts {
+		r.message.FromOwner, r.message.Vouched = true, true
+	}
+}
+
 // play reads, featurises on several goroutines and judges in order.
 func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 	o := j.filter.Options().Featurize
@@ -264,9 +271,7 @@ func (p *Play) play(ctx context.Context, s *stream, j *judge) error {
 		_, _ = reader.With(context.Background(), func(f *featurize.Featurizer) { r.message = f.ReadOthers(m.Raw) }) // fails only with its context
 		if p.FromFlags {
 			m.label = flagLabel(m.Message)
-			if roles, _ := m.Labels(); roles[0] == ingest.RoleSent || roles[0] == ingest.RoleDrafts {
-				r.message.FromOwner, r.message.Vouched = true, true
-			}
+			r.believeLabels(m)
 		}
 		m.Raw = nil
 		r.mail = m

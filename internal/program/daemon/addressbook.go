@@ -45,7 +45,7 @@ func (a *account) beginBook(ctx context.Context, wg *sync.WaitGroup) <-chan stru
 				once.Do(func() { close(known) })
 				select {
 				case <-ctx.Done():
-				case <-time.After(pause - time.Duration(rand.Float64()*float64(pause)/10)):
+				case <-time.After(pause - time.Duration(rand.Float64()*float64(pause)/10)): //nolint:gosec // spreads requests
 				}
 			}
 		})
