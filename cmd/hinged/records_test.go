@@ -176,12 +176,15 @@ func TestTheRecordsOfThePageFitASchema(t *testing.T) {
 	}
 	shown := map[string]bool{}
 	for _, b := range blocks {
-		fits := slices.IndexFunc(records, func(r record) bool { return validates(t, r.ceType, []byte(b[1])) == nil })
-		if fits < 0 {
-			t.Errorf("this fits no schema:\n%s", b[1])
-			continue
+		fits := false
+		for _, r := range records { // "done" has the form of a "forget"
+			if validates(t, r.ceType, []byte(b[1])) == nil {
+				fits, shown[r.name] = true, true
+			}
 		}
-		shown[records[fits].name] = true
+		if !fits {
+			t.Errorf("this fits no schema:\n%s", b[1])
+		}
 	}
 	for _, r := range records {
 		if !shown[r.name] {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/mail"
+	"slices"
 	"strings"
 	"testing"
 	"time"

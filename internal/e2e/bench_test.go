@@ -204,7 +204,7 @@ func peakResident(b *testing.B, pid int) uint64 {
 }
 
 // memoryOf reads one figure of /proc/PID/status, in bytes.
-func memoryOf(b *testing.B, pid int, field string) uint64 {
+func memoryOf(b testing.TB, pid int, field string) uint64 {
 	b.Helper()
 	if runtime.GOOS != "linux" {
 		return 0

@@ -21,10 +21,10 @@ func TestLettersWithoutAnAnswer(t *testing.T) {
 	server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: noIdle})
 	s := siteLogging(t, server, server.Addr, t.TempDir(), "info", "settle = \"0s\"\n[[account.rule]]\nmatch = \"from:"+boss+"\"\nlabel = \"important\"\n")
 	owner := server.Owner(t)
-	begin := time.Now().Add(-time.Minute)
+	begin := time.Now().AddDate(0, 0, -20) // Dovecot takes no date of the future
 	owner.Append("INBOX", letter(1, news, s.imap.User, "weekly newsletter"), begin.Add(-time.Hour))
-	s.bootstrap()
 	s.clock = newClock(t, s.dir, begin)
+	s.bootstrap()
 	s.start()
 	messages := s.until("the connection", func(a desk.AccountStatus) bool { return a.Connected }).Messages
 	n, uid := 1, uint32(0)
