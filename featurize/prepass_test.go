@@ -91,7 +91,7 @@ func TestWhatTheReaderDidLaterIsNoFeature(t *testing.T) {
 		"Xref: localhost mail.important:3", "X-KMail-EncryptionState: N", "X-KMail-SignatureState: N", "X-KMail-MDN-Sent: I",
 		"X-Account-Key: account1", "X-Mozilla-Status: 0013", "X-Mozilla-Status2: 00000000", "X-Mozilla-Keys: $label1",
 		"X-Gmail-Labels: Inbox,Important,Opened", "X-GM-LABELS: \\Important", "X-GM-MSGID: 1", "X-PMFLAGS: 33554560 0",
-		"X-GM-THRID: 1", //nolint:misspell // as Google spells it
+		"X-GM-THRID: 1",
 		"X-TUID: abcdefghijkl", "X-Evolution: 0000002e-0010", "X-Evolution-Source: pop", "X-VM-v5-Data: ([nil t])", "X-VM-Labels: important",
 		"X-RMAIL-ATTRIBUTES: -A------", "X-RMAIL-KEYWORDS: important", "X-Gnus-Article-Number: 3", "X-OfflineIMAP-1-2: 3-4-v6",
 	} {

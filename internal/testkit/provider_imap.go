@@ -264,7 +264,7 @@ func (p *Provider) fetch(c *FakeConn, cmd FakeCommand, v *providerView) {
 		}
 		line := fmt.Sprintf("* %d FETCH (", i+1)
 		if p.kind.labels && strings.Contains(rest, "X-GM-") {
-			line += fmt.Sprintf("X-GM-THRID %d X-GM-MSGID %d X-GM-LABELS (%s) ", m.id, m.id, p.labels(m, v.folder)) //nolint:misspell // Gmail spells it so
+			line += fmt.Sprintf("X-GM-THRID %d X-GM-MSGID %d X-GM-LABELS (%s) ", m.id, m.id, p.labels(m, v.folder))
 		}
 		line += fmt.Sprintf("UID %d", uid)
 		if strings.Contains(rest, "MODSEQ") || since > 0 {
