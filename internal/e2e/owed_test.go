@@ -18,8 +18,16 @@ import (
 // kill -9 and in a replay.
 func TestLettersWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
+	const colleague = "colleague@example.com"
 	server := testkit.StartDovecot(t, testkit.DovecotOptions{Config: noIdle})
-	s := siteLogging(t, server, server.Addr, t.TempDir(), "info", "settle = \"0s\"\n[[account.rule]]\nmatch = \"from:"+boss+"\"\nlabel = \"important\"\n")
+	s := siteLogging(t, server, server.Addr, t.TempDir(), "info", `settle = "0s"
+[[account.rule]]
+match = "from:`+boss+`"
+label = "important"
+[[account.rule]]
+match = "from:`+colleague+`"
+label = "ordinary"
+`)
 	owner := server.Owner(t)
 	begin := time.Now().AddDate(0, 0, -20) // Dovecot takes no date of the future
 	owner.Append("INBOX", letter(1, news, s.imap.User, "weekly newsletter"), begin.Add(-time.Hour))
@@ -64,7 +72,6 @@ func TestLettersWithoutAnAnswer(t *testing.T) {
 			}
 		}
 	}
-	const colleague = "colleague@example.com"
 	request := put("INBOX", boss, s.imap.User, "contract")
 	question := put("Sent", s.imap.User, colleague, "Shall we meet?")
 	put("INBOX", news, s.imap.User, "weekly newsletter")
