@@ -27,12 +27,15 @@ import (
 // a later version wrote it, or it is something else (sysexits.h). Trying again is no use.
 const exitData = 65
 
-func main() {
+func main() { program(stopPatience) }
+
+// program is main, which ends so long after the first signal at the latest.
+func program(patience time.Duration) {
 	// The first signal drains; after it the default action is restored, so that
 	// a second one ends the process at once. Nothing committed can be lost.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	context.AfterFunc(ctx, func() { endAnyway(stopPatience, os.Stderr, os.Exit) })
+	context.AfterFunc(ctx, func() { endAnyway(patience, os.Stderr, os.Exit) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -30,7 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(homeless{m}, map[string]func(){"hinged": main, "hinged-lab": verbs.Main})
+	testscript.Main(homeless{m}, map[string]func(){"hinged": func() { program(patience) }, "hinged-lab": verbs.Main})
 }
 
 // homeless runs the tests in a home of their own: whoever runs them may run hinged, too.
