@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -43,10 +42,10 @@ func (r *release) source(ctx context.Context) error {
 	}
 	sum := sha256.Sum256(packed)
 	text := strings.NewReplacer("@VERSION@", r.version, "@SHA256@", hex.EncodeToString(sum[:])).Replace(string(formula))
-	return errors.Join(
-		os.WriteFile(r.file("hinged-%s.tar.gz", r.version), packed, 0o644),
-		os.WriteFile(r.file("hinged.rb"), []byte(text), 0o644),
-	)
+	if err := os.WriteFile(r.file("hinged-%s.tar.gz", r.version), packed, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(r.file("hinged.rb"), []byte(text), 0o644)
 }
 
 // tracked returns the files of the checkout that git knows. What somebody left there, such as

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hinged/hinged/featurize"
-	"github.com/hinged/hinged/ingest"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/run/pipeline"
 	"github.com/hinged/hinged/model"
@@ -245,13 +244,6 @@ var errOver = errors.New("the play is over")
 type read struct {
 	mail
 	message *featurize.Message
-}
-
-// believeLabels takes what an archive says was sent for the owner's own.
-func (r *read) believeLabels(m mail) {
-	if roles, _ := m.Labels(); roles[0] == ingest.RoleSent || roles[0] == ingest.RoleDrafts {
-		r.message.FromOwner, r.message.Vouched = true, true
-	}
 }
 
 // play reads, featurises on several goroutines and judges in order.

@@ -47,15 +47,13 @@ type AccountOptions struct {
 	Prior  store.PackedVector // what it begins with; see filter.Primed
 	// NewSource builds the source, resuming from what the store remembers. It connects to
 	// nothing yet.
-	NewSource func(known []ingest.Known) (ingest.Source, error)
-	// AddressBook is nil for an account without one: then it knows none.
-	AddressBook *AddressBook
+	NewSource   func(known []ingest.Known) (ingest.Source, error)
+	AddressBook *AddressBook // nil: it knows none
 	// Settings are all that the rest was made from, in any form: an account whose
 	// Settings are the same goes on undisturbed at a Reload. With "" it never does.
 	Settings string
 
-	// Consent is the command that asks for the owner's consent; "": hinged has none.
-	Consent string
+	Consent string // the command that asks for the owner's consent; "": there is none
 
 	past bool           // see Past
 	mail *pipeline.Pool // shared with other accounts; nil: one of its own
@@ -168,9 +166,7 @@ func openAccount(o AccountOptions, s *boltfile.Store, log *slog.Logger, wall fun
 // has already reported. It returns an error only when the account cannot go on.
 func (a *account) watch(ctx context.Context) error {
 	reader := a.reader.Load()
-	a.stage = pipeline.New(pipeline.Options[ingest.Event]{
-		Depth: queueDepth, Bytes: queueBytes, Size: sizeOf,
-	}, func(e ingest.Event) prepared { return prepare(reader, e) })
+	a.stage = pipeline.New(pipeline.Options[ingest.Event]{Depth: queueDepth, Bytes: queueBytes, Size: sizeOf}, func(e ingest.Event) prepared { return prepare(reader, e) })
 
 	sourceCtx, stopSource := context.WithCancel(ctx)
 	defer stopSource()
@@ -181,11 +177,7 @@ func (a *account) watch(ctx context.Context) error {
 	bookKnown := a.beginBook(sourceCtx, &wg)
 	wg.Go(func() {
 		defer a.stage.Close()
-		select {
-		case <-bookKnown:
-		case <-time.After(bookPatience):
-		case <-sourceCtx.Done():
-		}
+		waitForBook(sourceCtx, bookKnown)
 		a.source.Mark(intents...)
 		sourceErr = a.source.Run(sourceCtx, func(ctx context.Context, e ingest.Event) error {
 			a.reported.Add(1)

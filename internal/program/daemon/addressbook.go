@@ -53,6 +53,15 @@ func (a *account) beginBook(ctx context.Context, wg *sync.WaitGroup) <-chan stru
 	return known
 }
 
+// waitForBook waits until the address book is known, as long as that makes sense.
+func waitForBook(ctx context.Context, known <-chan struct{}) {
+	select {
+	case <-known:
+	case <-time.After(bookPatience):
+	case <-ctx.Done():
+	}
+}
+
 // readBook reads the address book and has the account know it. A book in which nothing is left is
 // taken for a failure: the addresses that were known stay.
 func (a *account) readBook(ctx context.Context, b *AddressBook) bool {

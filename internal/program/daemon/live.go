@@ -223,7 +223,7 @@ func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 	if p := a.currentProblem(); p != "" {
 		s.Problem = p
 	}
-	s.Warnings = slices.Concat(s.Warnings, a.unmarkable(), src.Parts())
+	s.Warnings = append(append(slices.Clone(s.Warnings), a.unmarkable()...), src.Parts()...)
 	if b := a.book.Load(); b != nil {
 		if s.AddressBook = b; b.Problem != "" {
 			s.Warnings = append(s.Warnings, b.Problem)
