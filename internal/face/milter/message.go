@@ -173,14 +173,14 @@ func (m *message) decide() ([]field, string) {
 	}
 	done := make(chan answer, 1)
 	// A decision may outlast its deadline; the mail is then still its own.
-	account, mail := m.account, m.mail
+	server, account, mail := m.server, m.account, m.mail
 	m.mail = nil
-	m.server.work.Go(func() {
+	server.work.Go(func() {
 		defer func() {
-			m.server.release(cap(mail))
-			<-m.server.deciding
+			server.release(cap(mail))
+			<-server.deciding
 		}()
-		fields, result := m.server.ask(ctx, account, mail)
+		fields, result := server.ask(ctx, account, mail)
 		done <- answer{fields, result}
 	})
 	select {
