@@ -65,10 +65,11 @@ func (c *Config) owners() map[string]string {
 	all := map[string]string{}
 	own := func(name string, addresses []string) {
 		for _, address := range addresses {
+			whose := name
 			if other, taken := all[address]; taken && other != name {
-				name = "" // who of the two?
+				whose = "" // who of the two?
 			}
-			all[address] = name
+			all[address] = whose
 		}
 	}
 	for i := range c.Accounts {

@@ -24,7 +24,7 @@ username = "x"
 password_env = "X"
 [[account]]
 name = "bob"
-owner = ["bob@example.org", "shared@example.org"]
+owner = ["shared@example.org", "bob@example.org"]
 [account.imap]
 address = "x"
 username = "x"
@@ -50,7 +50,7 @@ func TestAnAddressBelongsToAnAccount(t *testing.T) {
 	accountOf := c.AccountOf()
 	for address, want := range map[string]string{
 		"ann@example.org": "ann", "ANN@Example.org": "ann", "ann+lists@example.org": "ann", "sales@example.org": "bob",
-		"both@example.org": "bob", "shared@example.org": "", "seven@example.org": "kafka:7", "new@example.org": "kafka:new@example.org",
+		"both@example.org": "bob", "bob@example.org": "bob", "shared@example.org": "", "seven@example.org": "kafka:7", "new@example.org": "kafka:new@example.org",
 		"new+x@example.org": "kafka:new@example.org", "": "", "+": "", "+@example.org": "kafka:+@example.org", "postmaster": "",
 	} {
 		if got := accountOf(address); got != want {
