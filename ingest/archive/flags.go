@@ -3,6 +3,7 @@
 package archive
 
 import (
+	"bytes"
 	"mime"
 	"os"
 	"regexp"
@@ -72,17 +73,29 @@ var (
 	labelImportant = regexp.MustCompile(`^(importante?s?|wichtig|importanti|belangrijk)$`)
 )
 
-// Labels returns what the topmost X-Gmail-Labels field says, which Google Takeout puts above
-// what the sender wrote: the roles of where the message lay, RoleImportant last, which is
-// Gmail's opinion or the owner's; and its flags. One without labels was read, and archived.
-func (m *Message) Labels() (roles []ingest.Role, flags []string) {
-	text, role := "", ingest.RoleArchive
-	for name, value := range fields(m.Raw) {
-		if strings.EqualFold(string(name), "x-gmail-labels") {
-			text = strings.Join(strings.Fields(string(value)), " ")
-			break
+// cutLabels returns the labels that Google Takeout put above a message, and the message as the
+// server has it. The mail server's own fields stand above whatever the sender wrote, so labels
+// below them are the sender's, in any archive, and are not believed.
+func cutLabels(raw []byte) (labels string, message []byte) {
+	message = raw
+	for name, value := range fields(raw) {
+		switch {
+		case labels == "" && strings.EqualFold(string(name), "X-Gmail-Labels"):
+			labels = strings.Join(strings.Fields(string(value)), " ")
+		case !strings.EqualFold(string(name), "X-GM-THRID"):
+			return labels, message
 		}
+		message = message[bytes.IndexByte(message, ':')+1+len(value):]
 	}
+	return labels, message
+}
+
+// Labels returns what the labels of Google Takeout say: the roles of where the message lay,
+// RoleImportant last, which is Gmail's opinion or the owner's; and its flags. One without
+// labels was read, and archived.
+func (m *Message) Labels() (roles []ingest.Role, flags []string) {
+	text, _ := cutLabels(m.Raw)
+	role := ingest.RoleArchive
 	if plain, err := new(mime.WordDecoder).DecodeHeader(text); err == nil {
 		text = plain
 	}

@@ -84,13 +84,7 @@ func (p *Past) Run(ctx context.Context, emit ingest.Emit) error {
 func (p *Past) report(ctx context.Context, m *Message, date time.Time, emit ingest.Emit) error {
 	roles, flags := m.Labels()
 	flags = ingest.CanonicalFlags(append(flags, m.Flags...))
-	raw := m.Raw
-	for name, value := range fields(m.Raw) {
-		if !bytes.EqualFold(name, []byte("X-GM-THRID")) && !bytes.EqualFold(name, []byte("X-Gmail-Labels")) {
-			break
-		}
-		raw = raw[len(name)+len(":")+len(value):] // Google Takeout's own: as the server has it, it is the same message
-	}
+	_, raw := cutLabels(m.Raw)
 	for _, role := range roles {
 		p.next[role]++
 		place := ingest.Place{Mailbox: "archive/" + role.String(), UIDValidity: p.validity, UID: p.next[role]}

@@ -81,6 +81,25 @@ func TestTakeoutsLabelsSayWhereAMessageLay(t *testing.T) {
 	}
 }
 
+// TestLabelsOfASenderAreNotBelieved: in an archive that is none of Google Takeout, what the
+// mail server wrote stands above them.
+func TestLabelsOfASenderAreNotBelieved(t *testing.T) {
+	const labels = "X-Gmail-Labels: Sent,Starred\n"
+	for head, want := range map[string]string{
+		"Received: from x; Mon, 2 Mar 2026 08:00:00 +0000\n" + labels:                `archive \seen`,
+		"X-GM-THRID: 1\nReceived: from x; Mon, 2 Mar 2026 08:00:00 +0000\n" + labels: `archive \seen`,
+		"X-GM-THRID: 1\nX-Gmail-Labels: Inbox,\n Unread\n" + labels:                  `inbox `,
+		labels + "X-GM-THRID: 1\n":                                                   `sent \flagged \seen`,
+	} {
+		m := &Message{Raw: []byte(head + "Subject: hello\n\ntext\n")}
+		roles, flags := m.Labels()
+		flags = ingest.CanonicalFlags(flags)
+		if got := roles[0].String() + " " + strings.Join(flags, " "); len(roles) != 1 || got != want {
+			t.Errorf("%q: got %q, %v, want %q", head, got, roles, want)
+		}
+	}
+}
+
 // TestPastOfAnArchiveComesAtTheSamePlaceAgain, in order of date, without what is too old;
 // another archive's has other places.
 func TestPastOfAnArchiveComesAtTheSamePlaceAgain(t *testing.T) {
