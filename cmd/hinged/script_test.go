@@ -30,7 +30,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(homeless{m}, map[string]func(){"hinged": func() { program(patience) }, "hinged-lab": verbs.Main})
+	testscript.Main(homeless{m}, map[string]func(){
+		"hinged":      func() { program(patience) },
+		"hinged-main": main, // with the patience that users have
+		"hinged-lab":  verbs.Main,
+	})
 }
 
 // homeless runs the tests in a home of their own: whoever runs them may run hinged, too.

@@ -24,7 +24,7 @@ func TestASignalEndsHingedWhateverItIsAt(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("hinged", "run", "--config", path)
+	cmd := exec.Command("hinged-main", "run", "--config", path)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -51,7 +51,7 @@ func TestASignalEndsHingedWhateverItIsAt(t *testing.T) {
 	select {
 	case err = <-ended:
 	case <-time.After(patience):
-		t.Fatalf("it did not end; it said %q", stderr.String())
+		t.Fatal("it did not end")
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), "Nothing that was committed is lost") {

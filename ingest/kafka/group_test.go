@@ -144,13 +144,17 @@ func TestAGroupOfNobodyHasNoOffsets(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
 		c := b.client(t, 2)
-		if got, err := c.CommittedOffsets(t.Context()); err != nil || len(got) != 0 {
+		offsets := func() (got map[int32]int64, err error) {
+			err = Insist(t.Context(), func() error { got, err = c.CommittedOffsets(t.Context()); return err })
+			return got, err
+		}
+		if got, err := offsets(); err != nil || len(got) != 0 {
 			t.Errorf("got %v, %v, want none", got, err)
 		}
-		if err := c.CommitOffsets(t.Context(), Generation{}, map[int32]int64{1: 3}); err != nil {
+		if err := Insist(t.Context(), func() error { return c.CommitOffsets(t.Context(), Generation{}, map[int32]int64{1: 3}) }); err != nil {
 			t.Error(err)
 		}
-		if got, err := c.CommittedOffsets(t.Context()); err != nil || fmt.Sprint(got) != "map[1:3]" {
+		if got, err := offsets(); err != nil || fmt.Sprint(got) != "map[1:3]" {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})

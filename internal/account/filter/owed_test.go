@@ -75,7 +75,6 @@ func (c *correspondence) want(what string, want ...string) {
 func replyTo(name string) string { return fmt.Sprintf("In-Reply-To: <%s@x>", name) }
 
 func TestAnImportantLetterIsOwedAnAnswerAfterSomeDays(t *testing.T) {
-	t.Parallel()
 	for name, ends := range map[string]func(c *correspondence, l letter){
 		"an answer": func(c *correspondence, _ letter) {
 			c.put("re", "Sent", owner, "boss@example.com", "Re: urgent", replyTo("a"))
@@ -99,7 +98,6 @@ func TestAnImportantLetterIsOwedAnAnswerAfterSomeDays(t *testing.T) {
 		"a forgotten one": func(c *correspondence, l letter) { c.rewrite(&past.ForgetRequested{At: c.moment(), Key: l.key}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			c := newCorrespondence(t)
 			c.marks = nil
 			l := c.urges("a")
@@ -116,7 +114,6 @@ func TestAnImportantLetterIsOwedAnAnswerAfterSomeDays(t *testing.T) {
 }
 
 func TestWhatStaysOwed(t *testing.T) {
-	t.Parallel()
 	for name, stays := range map[string]func(c *correspondence, l letter){
 		"a forward": func(c *correspondence, _ letter) {
 			c.put("fwd", "Sent", owner, "x@example.com", "Fwd: urgent a", replyTo("a"))
@@ -140,7 +137,6 @@ func TestWhatStaysOwed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			c := newCorrespondence(t)
 			c.marks = nil
 			l := c.urges("a")
@@ -154,7 +150,6 @@ func TestWhatStaysOwed(t *testing.T) {
 }
 
 func TestWhatIsOwedNoAnswer(t *testing.T) {
-	t.Parallel()
 	c := newCorrespondence(t)
 	c.put("ordinary", "INBOX", "news@example.net", owner, "newsletter")
 	c.put("no-reply", "INBOX", "no-reply@example.com", owner, "urgent")
@@ -171,7 +166,6 @@ func TestWhatIsOwedNoAnswer(t *testing.T) {
 }
 
 func TestAQuestionOfTheOwnersWaitsForItsAnswer(t *testing.T) {
-	t.Parallel()
 	for name, of := range map[string]struct {
 		do    func(c *correspondence, l letter)
 		waits bool
@@ -201,7 +195,6 @@ func TestAQuestionOfTheOwnersWaitsForItsAnswer(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			c := newCorrespondence(t)
 			l := c.asks("q")
 			c.put("no question", "Sent", owner, "colleague@example.com", "soon")
@@ -224,7 +217,6 @@ func TestAQuestionOfTheOwnersWaitsForItsAnswer(t *testing.T) {
 
 // Two connections watch INBOX and Sent, and after an absence one is read after the other.
 func TestLettersStandInTheirThreadInTheOrderInWhichTheyCame(t *testing.T) {
-	t.Parallel()
 	c := newCorrespondence(t)
 	at := func(mailbox, name, from, to string, age time.Duration, headers ...string) {
 		l, _ := c.arrived(mailbox, mail(name+"@x", from, to, "urgent? "+name, headers...), filter.Arrived{At: store.MomentOf(c.now.Add(-age))})
@@ -240,7 +232,6 @@ func TestLettersStandInTheirThreadInTheOrderInWhichTheyCame(t *testing.T) {
 }
 
 func TestOfAThreadOneLetterIsListed(t *testing.T) {
-	t.Parallel()
 	c := newCorrespondence(t)
 	c.urges("a")
 	c.wait(time.Hour)
@@ -256,7 +247,6 @@ func TestOfAThreadOneLetterIsListed(t *testing.T) {
 }
 
 func TestWithoutAFolderOfSentMailNothingIsAwaited(t *testing.T) {
-	t.Parallel()
 	c := newCorrespondence(t)
 	if !c.f.Messages.KeepsSent() {
 		t.Error("Sent is not known")
@@ -268,7 +258,6 @@ func TestWithoutAFolderOfSentMailNothingIsAwaited(t *testing.T) {
 }
 
 func TestTheListOfAStream(t *testing.T) {
-	t.Parallel()
 	o := testOptions()
 	w := &world{t: t, features: filter.Memory{}, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
 	var err error

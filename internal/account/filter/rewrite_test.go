@@ -14,7 +14,7 @@ import (
 
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
-	"github.com/hinged/hinged/internal/measure/evaluate"
+	"github.com/hinged/hinged/internal/measure/evaluate" // its Hindsight, which starts nothing
 	"github.com/hinged/hinged/internal/testkit"
 
 	"github.com/hinged/hinged/model"
