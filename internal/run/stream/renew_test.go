@@ -304,7 +304,7 @@ func (i *interruption) at(task string) {
 // TestAnEngineEndsInTheMidstOfEveryLongTask and goes on with it when it is started again.
 // What it comes to is what an engine comes to that nothing disturbs.
 func TestAnEngineEndsInTheMidstOfEveryLongTask(t *testing.T) {
-	ways := testkit.Rounds(t, 9, 4) // forgetting, compacting, a snapshot, a take-over; then all their steps
+	ways := testkit.Rounds(t, 9, 2) // forgetting, compacting; then a snapshot, a take-over, and all their steps
 	const partitions, accounts = 2, 60
 	for _, k := range []struct {
 		task string
