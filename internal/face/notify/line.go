@@ -98,16 +98,18 @@ func (l *line) run(ctx context.Context) {
 }
 
 func (l *line) take(s desk.Shown) {
+	if s.Deed == desk.DeedMarked || s.Deed == desk.DeedConsented { // mail is read: the next time it isn't is told anew
+		l.mem.Told = slices.DeleteFunc(l.mem.Told, func(key string) bool { return key == desk.AboutConsent })
+	}
+	if s.Deed == desk.DeedConsented {
+		l.mem.Waiting = slices.DeleteFunc(l.mem.Waiting, func(w waiting) bool { return w.Key == desk.AboutConsent })
+		l.keep()
+		return
+	}
 	if s.Deed != desk.DeedMarked && s.Deed != desk.DeedBarred {
 		// The mark was taken back, or the owner has said what the message is: there is
 		// nothing to tell any more.
 		i := slices.IndexFunc(l.mem.Waiting, func(w waiting) bool { return w.Key == s.Message })
-		if s.Deed == desk.DeedConsented && l.mem.knows(s.Message) { // the next time is told anew
-			l.mem.Told = slices.DeleteFunc(l.mem.Told, func(key string) bool { return key == s.Message })
-			l.mem.Waiting = slices.DeleteFunc(l.mem.Waiting, func(w waiting) bool { return w.Key == s.Message })
-			l.keep()
-			return
-		}
 		if i < 0 {
 			return
 		}

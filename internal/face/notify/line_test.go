@@ -445,3 +445,38 @@ func TestNothingOfTheMailIsLogged(t *testing.T) {
 		t.Errorf("the failure is not in the log:\n%s", log.String())
 	}
 }
+
+// TestNeedOfConsentIsToldOnceUntilMailIsReadAgain over restarts, and though nothing shows the
+// end of a need that ended while hinged did not run.
+func TestNeedOfConsentIsToldOnceUntilMailIsReadAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	tell := func(deed desk.Deed) {
+		b.l.take(desk.Shown{Account: "me", Deed: deed, Message: desk.AboutConsent, Why: []string{"log in"}})
+		b.settle()
+	}
+	const need = "hinged can no longer read the mail of me: log in"
+	tell(desk.DeedBarred)
+	b.restart()
+	tell(desk.DeedBarred)
+	b.want(need)
+	tell(desk.DeedConsented)
+	b.restart()
+	tell(desk.DeedBarred)
+	b.want(need)
+	b.restart()
+	b.mark(1, "Ann")
+	b.now = b.now.Add(gather)
+	b.settle()
+	tell(desk.DeedBarred)
+	b.want("From Ann", need)
+	b.to.QuietFrom, b.to.QuietTo = 22*time.Hour, 7*time.Hour
+	b.at(2, 23, 0)
+	b.restart()
+	tell(desk.DeedConsented)
+	tell(desk.DeedBarred)
+	tell(desk.DeedConsented)
+	b.at(3, 7, 0)
+	b.settle()
+	b.want()
+}

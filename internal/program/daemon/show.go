@@ -29,22 +29,19 @@ type shows struct {
 	// resumed are marks that an earlier run of the program meant to set: the first of
 	// each message.
 	resumed map[uint64]bool
-	consent desk.Deed // DeedBarred or DeedConsented, as was shown last
+	barred  bool // need of consent was shown last, and not yet its end
 }
 
 // showConsent shows that consent is needed when that begins, and when it ends.
 func (a *account) showConsent() {
 	s, deed := a.source.Status(), desk.DeedConsented
-	switch {
-	case s.ConsentNeeded:
-		deed = desk.DeedBarred
-	case !s.Connected:
+	if a.shows.show == nil || s.ConsentNeeded == a.shows.barred || !s.ConsentNeeded && !s.Connected {
 		return
 	}
-	if a.shows.show != nil && deed != a.shows.consent {
-		a.shows.consent = deed
-		a.shows.show(desk.Shown{Account: a.opts.Name, Deed: deed, Message: desk.AboutConsent, Why: []string{a.opts.mend()}})
+	if a.shows.barred = s.ConsentNeeded; a.shows.barred {
+		deed = desk.DeedBarred
 	}
+	a.shows.show(desk.Shown{Account: a.opts.Name, Deed: deed, Message: desk.AboutConsent, Why: []string{a.opts.mend()}})
 }
 
 // mend says what an owner has to do whose consent is needed.

@@ -354,3 +354,37 @@ func TestStatusSaysWhichMailboxTakesNoMarks(t *testing.T) {
 	s.events <- ingest.MarkResult{ID: 10, Place: at, Outcome: ingest.MarkDone}
 	warned("set after all")
 }
+
+// standing is a source whose status a test sets.
+type standing struct {
+	ingest.Source
+	status ingest.Status
+}
+
+func (s *standing) Status() ingest.Status { return s.status }
+
+// TestNeedOfConsentIsShownWhenItBeginsAndWhenItEnds, and a start without it shows nothing.
+func TestNeedOfConsentIsShownWhenItBeginsAndWhenItEnds(t *testing.T) {
+	t.Parallel()
+	well, needed, away := ingest.Status{Connected: true}, ingest.Status{ConsentNeeded: true}, ingest.Status{}
+	for name, c := range map[string]struct {
+		statuses []ingest.Status
+		want     []desk.Deed
+	}{
+		"a start without need":  {[]ingest.Status{away, well, away, well}, nil},
+		"a start with need":     {[]ingest.Status{needed, needed}, []desk.Deed{desk.DeedBarred}},
+		"need that comes again": {[]ingest.Status{well, needed, away, well, well, needed}, []desk.Deed{desk.DeedBarred, desk.DeedConsented, desk.DeedBarred}},
+	} {
+		var got []desk.Deed
+		s := &standing{}
+		r := &renewable{}
+		r.current.Store(new(ingest.Source(s)))
+		a := &account{source: r, shows: shows{show: func(s desk.Shown) { got = append(got, s.Deed) }}}
+		for _, s.status = range c.statuses {
+			a.showConsent()
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: shown were %v, want %v", name, got, c.want)
+		}
+	}
+}
