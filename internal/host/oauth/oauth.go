@@ -10,16 +10,22 @@
 package oauth
 
 import (
+	"bufio"
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -30,6 +36,7 @@ import (
 )
 
 const (
+	loginTimeout  = 15 * time.Minute // for the owner to consent
 	answerTimeout = 20 * time.Second // for one answer of the server
 	turnTimeout   = time.Minute      // for another process to have asked, and for asking
 	margin        = 5 * time.Minute  // before its end a token is renewed: clocks are off, and a login takes a moment
@@ -45,6 +52,100 @@ type Client struct {
 	Login  string                  // the command that asks for consent, for errors
 
 	seen atomic.Value // what was in the file that was used last, as a string
+}
+
+// Consent asks for consent in a browser, which then comes back to a port of this machine
+// (RFC 8252, section 7.3; with PKCE, RFC 7636), and keeps it in the file. show is told the
+// address to open. A browser on another machine comes back to nothing: the address that it
+// tried may be a line of typed, which is read until it ends, also after the login.
+func (c *Client) Consent(ctx context.Context, typed io.Reader, show func(address string)) error {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	conf, err := c.config()
+	if err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	conf.RedirectURL += ":" + port
+	state, verifier := oauth2.GenerateVerifier(), oauth2.GenerateVerifier() // both are random
+	came := make(chan url.Values, 1)
+	stop := await(l, state, typed, came)
+	defer stop()
+	show(conf.AuthCodeURL(state, slices.Concat(c.Asking, []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)})...))
+	select {
+	case q := <-came:
+		if !q.Has("code") {
+			return c.refusal("the provider", q.Get("error"), q.Get("error_description"))
+		}
+		t, err := conf.Exchange(withClient(ctx), q.Get("code"), oauth2.VerifierOption(verifier))
+		if err != nil {
+			return c.explain(err)
+		}
+		return c.keep(ctx, t)
+	case <-ctx.Done():
+		return errors.New("nobody consented in time; run it again")
+	}
+}
+
+// await sends the query of the first redirect with this state (RFC 6749, section 4.1.2) to came,
+// whichever way it comes. Others are not taken: anybody on this machine, and any page, can ask.
+// stop ends the listening.
+func await(l net.Listener, state string, typed io.Reader, came chan<- url.Values) (stop func()) {
+	take := func(q url.Values) bool {
+		if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) == 0 {
+			return false
+		}
+		select {
+		case came <- q:
+		default: // it has come already
+		}
+		return true
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !take(r.URL.Query()) {
+			http.Error(w, "hinged does not wait for this.", http.StatusNotFound)
+			return
+		}
+		_, _ = io.WriteString(w, "hinged has the answer. You can close this page; the terminal says how the login went.\n")
+	})}
+	go func() { _ = server.Serve(l) }()
+	go func() {
+		for lines := bufio.NewScanner(typed); lines.Scan(); {
+			if u, err := url.Parse(strings.TrimSpace(lines.Text())); err == nil {
+				take(u.Query())
+			}
+		}
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second) // for the page
+		defer cancel()
+		_ = server.Shutdown(ctx)
+		_ = server.Close()
+	}
+}
+
+// keep writes what the server gave, if that is enough.
+func (c *Client) keep(ctx context.Context, t *oauth2.Token) error {
+	given, _ := t.Extra("scope").(string)
+	for _, want := range c.Config.Scopes {
+		// No answer repeats offline_access. RFC 6749, section 5.1: without scope, all was given.
+		if given != "" && want != "offline_access" && !slices.ContainsFunc(strings.Fields(given), func(s string) bool { return strings.EqualFold(s, want) }) {
+			return fmt.Errorf("the consent lacks %s, so nothing was kept: log in again, and tick every box on the provider's page", want)
+		}
+	}
+	if t.RefreshToken == "" {
+		return errors.New("the provider gave no refresh token, so nothing was kept; many want the scope offline_access")
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.write(t)
 }
 
 // Token returns an access token that is good for a while, from the file or from the server.
@@ -105,7 +206,7 @@ func (c *Client) config() (oauth2.Config, error) {
 func (c *Client) read() (*oauth2.Token, error) {
 	info, err := os.Stat(c.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, c.consent("nobody has logged in yet")
+		return nil, c.needs("nobody has logged in yet")
 	}
 	if err != nil {
 		return nil, err
@@ -120,10 +221,10 @@ func (c *Client) read() (*oauth2.Token, error) {
 	c.seen.Store(string(data))
 	t := &oauth2.Token{}
 	if json.Unmarshal(data, t) != nil {
-		return nil, c.consent(c.File + " is damaged")
+		return nil, c.needs(c.File + " is damaged")
 	}
 	if t.RefreshToken == "" {
-		return nil, c.consent("the consent has ended")
+		return nil, c.needs("the consent has ended")
 	}
 	return t, nil
 }
@@ -131,7 +232,7 @@ func (c *Client) read() (*oauth2.Token, error) {
 // write replaces the file; a token without a refresh token says that consent has ended. The
 // caller has the lock.
 func (c *Client) write(t *oauth2.Token) error {
-	data, err := json.Marshal(t)
+	data, err := json.Marshal(t) //nolint:gosec // tokens are what it is for
 	if err == nil {
 		err = atomicfile.Write(c.File, data, 0o600)
 	}
@@ -153,36 +254,34 @@ func (c *Client) lock(ctx context.Context) (unlock func(), err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return func() {}, nil
 	}
-	for err == nil {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
-			break
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return func() { _ = f.Close() }, nil
 		}
 		select {
 		case <-ctx.Done():
-			err = &Error{text: "another process is renewing the token, and doesn't end", passes: true}
+			_ = f.Close()
+			return nil, &Error{text: "another process is renewing the token, and doesn't end: " + err.Error(), passes: true}
 		case <-time.After(50 * time.Millisecond):
-			err = nil
 		}
 	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil
 }
 
 // ours keeps root from writing what the daemon of another user can't read.
 func (c *Client) ours() error {
 	dir := filepath.Dir(c.File)
 	info, err := os.Stat(dir)
-	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+	for err != nil && dir != filepath.Dir(dir) { // to be made, or to say why not
 		dir = filepath.Dir(dir)
 		info, err = os.Stat(dir)
 	}
-	if err != nil {
+	if err != nil || os.Geteuid() != 0 {
 		return err
 	}
-	if s, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && s.Uid != 0 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 {
 		return fmt.Errorf("%s belongs to the user %d, who couldn't read what root writes there: run this with sudo -u '#%[2]d'", dir, s.Uid)
 	}
 	return nil
@@ -210,7 +309,7 @@ func (e *Error) ConsentNeeded() bool { return e.consent }
 // Passes reports whether the same request may well be answered later.
 func (e *Error) Passes() bool { return e.passes }
 
-func (c *Client) consent(why string) *Error {
+func (c *Client) needs(why string) *Error {
 	return &Error{text: why + "; run `" + c.Login + "`", consent: true}
 }
 
@@ -245,7 +344,7 @@ func (c *Client) refusal(who, code, description string) error {
 	}
 	switch code {
 	case "invalid_grant", "interaction_required", "login_required", "consent_required":
-		return c.consent(said)
+		return c.needs(said)
 	}
 	return &Error{text: said, passes: code == "temporarily_unavailable" || code == "server_error"}
 }
