@@ -3,59 +3,38 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/oauth2/endpoints"
 )
 
 // OAuth says how hinged gets access tokens by itself, once the owner has consented with
-// `hinged login` (RFC 6749). After Parse everything but DeviceURL is filled in.
+// `hinged login` (RFC 6749). After Parse everything but ClientSecretFile is filled in.
 type OAuth struct {
-	Provider     string `toml:"provider"` // google, microsoft or other
-	ClientID     string `toml:"client_id"`
-	ClientSecret        // where it is, if the client has one; its keys are in this same table
+	Provider         string `toml:"provider"` // google, microsoft or other
+	ClientID         string `toml:"client_id"`
+	ClientSecretFile string `toml:"client_secret_file,omitempty"` // "": the client has none
 	// RefreshTokenFile is where hinged keeps what the provider gave it.
 	RefreshTokenFile string   `toml:"refresh_token_file,omitempty"`
 	Scopes           []string `toml:"scopes,omitempty"`
 	AuthURL          string   `toml:"auth_url,omitempty"`
 	TokenURL         string   `toml:"token_url,omitempty"`
-	DeviceURL        string   `toml:"device_url,omitempty"` // "": the provider has no device flow for these scopes
-}
-
-// ClientSecret says where a client's secret is. One of the four is set, or none.
-type ClientSecret struct {
-	File       string   `toml:"client_secret_file,omitempty"`
-	Command    []string `toml:"client_secret_command,omitempty"` // program and arguments; no shell
-	Env        string   `toml:"client_secret_env,omitempty"`
-	Credential string   `toml:"client_secret_credential,omitempty"` // as in Password
 }
 
 // ReadClientSecret fetches it as ReadPassword does a password; "" where there is none.
-func (s *ClientSecret) ReadClientSecret(ctx context.Context) (string, error) {
-	p := Password(*s)
-	if len(p.keys("client_secret")) == 0 {
+func (o *OAuth) ReadClientSecret() (string, error) {
+	if o.ClientSecretFile == "" {
 		return "", nil
 	}
-	return p.read(ctx, "client_secret")
+	p := Password{File: o.ClientSecretFile}
+	return p.read(context.Background(), "client_secret")
 }
 
 var oauthProviders = []string{"google", "microsoft", "other"}
-
-// endpoints are what the providers' own pages say: developers.google.com/identity/protocols/oauth2/native-app
-// and learn.microsoft.com/exchange/client-developer/legacy-protocols. Google's device flow refuses the scope of mail.
-var endpoints = map[string]OAuth{
-	"google": { //nolint:gosec // addresses, which anybody may know
-		AuthURL: "https://accounts.google.com/o/oauth2/v2/auth", TokenURL: "https://oauth2.googleapis.com/token",
-		Scopes: []string{"https://mail.google.com/"},
-	},
-	"microsoft": { //nolint:gosec // the same
-		AuthURL:   "https://login.microsoftonline.com/common/oauth2/v2.0/authorize",
-		TokenURL:  "https://login.microsoftonline.com/common/oauth2/v2.0/token",
-		DeviceURL: "https://login.microsoftonline.com/common/oauth2/v2.0/devicecode",
-		Scopes:    []string{"https://outlook.office.com/IMAP.AccessAsUser.All", "offline_access"},
-	},
-}
 
 // oauth checks the section, and fills in what the provider is known for.
 func (t table) oauth(o *OAuth, account, stateDir string) {
@@ -68,40 +47,30 @@ func (t table) oauth(o *OAuth, account, stateDir string) {
 		t.required("client_id", "the id of a client that you registered with the provider (docs/oauth.md)")
 	}
 	t.check(!strings.ContainsFunc(o.ClientID, notInToken), "client_id", "not a client id", o.ClientID, "it as the provider shows it")
-	if p := (*Password)(&o.ClientSecret); len(p.keys("client_secret")) > 0 {
-		t.secret("client_secret", p)
+	o.RefreshTokenFile = cmp.Or(o.RefreshTokenFile, filepath.Join(stateDir, "oauth", account+".json"))
+	for key, path := range map[string]*string{"client_secret_file": &o.ClientSecretFile, "refresh_token_file": &o.RefreshTokenFile} {
+		t.cleanPath(key, *path)
+		*path = t.env.path(*path)
 	}
-	if o.RefreshTokenFile == "" {
-		o.RefreshTokenFile = filepath.Join(stateDir, "oauth", account+".json")
+	known, scopes := endpoints.Google, []string{"https://mail.google.com/"}
+	switch o.Provider {
+	case "microsoft":
+		known, scopes = endpoints.AzureAD("common"), []string{"https://outlook.office.com/IMAP.AccessAsUser.All", "offline_access"}
+	case "other":
+		known.AuthURL, known.TokenURL, scopes = "", "", nil
 	}
-	t.cleanPath("refresh_token_file", o.RefreshTokenFile)
-	o.RefreshTokenFile = t.env.path(o.RefreshTokenFile)
-
-	known := endpoints[o.Provider]
 	if len(o.Scopes) == 0 {
-		o.Scopes = known.Scopes
+		o.Scopes = scopes
 	}
 	bad := slices.ContainsFunc(o.Scopes, func(s string) bool { return s == "" || strings.ContainsFunc(s, notInToken) })
 	t.check(!bad, "scopes", "not scopes of OAuth", o.Scopes, `a list such as ["https://mail.google.com/"]`)
-	for _, e := range []struct {
-		key       string
-		to        *string
-		known     string
-		necessary bool
-	}{
-		{"auth_url", &o.AuthURL, known.AuthURL, true},
-		{"token_url", &o.TokenURL, known.TokenURL, true},
-		{"device_url", &o.DeviceURL, known.DeviceURL, false},
-	} {
+	o.AuthURL, o.TokenURL = cmp.Or(o.AuthURL, known.AuthURL), cmp.Or(o.TokenURL, known.TokenURL)
+	for _, e := range []struct{ key, url string }{{"auth_url", o.AuthURL}, {"token_url", o.TokenURL}} {
 		const want = `the provider's URL, such as "https://id.example.org/token"`
-		if *e.to == "" {
-			*e.to = e.known
-		}
-		if *e.to == "" && e.necessary && o.Provider == "other" {
+		if e.url == "" {
 			t.required(e.key, want)
 		}
-		// With a secret, as what is sent there always has.
-		t.webAddress(e.key, *e.to, true, want)
+		t.webAddress(e.key, e.url, true, want) // with a secret, as what is sent there always has
 	}
 }
 

@@ -342,8 +342,18 @@ func (s *initSession) server(ctx context.Context, finder *setup.Finder, w *setup
 // with two names, and many servers shut out whoever fails five times.
 const passwordTries = 2
 
-// oauthHosts are servers that take no ordinary password.
-var oauthHosts = map[string]bool{"imap.gmail.com": true, "imap.googlemail.com": true, "outlook.office365.com": true, "imap-mail.outlook.com": true}
+// oauthHosts are servers that take no ordinary password, and their providers.
+var oauthHosts = map[string]string{"imap.gmail.com": "google", "imap.googlemail.com": "google", "outlook.office365.com": "microsoft", "imap-mail.outlook.com": "microsoft"}
+
+// oauthSection is a configuration for such a server, but for what the owner gets there.
+func oauthSection(provider, server, address string) string {
+	text := fmt.Sprintf("[[account]]\nname = %q\nowner = [%q]\nmark = ['\\Flagged']\n[account.imap]\naddress = %q\nusername = %[2]q\n[account.imap.oauth]\nprovider = %[4]q\nclient_id = \"…\"\n",
+		setup.AccountName(address), strings.ToLower(address), server, provider)
+	if provider == "google" {
+		text += "client_secret_file = \"client-secret\"\n"
+	}
+	return text
+}
 
 // look logs in and looks around, asking for the password where it was not given.
 func (s *initSession) look(ctx context.Context, finder *setup.Finder, server setup.Server, w setup.Wanted) (setup.Found, error) {
@@ -351,8 +361,9 @@ func (s *initSession) look(ctx context.Context, finder *setup.Finder, server set
 	if name == "" {
 		name = w.Address
 	}
-	if host, _, _ := strings.Cut(server.Address, ":"); s.typed && oauthHosts[host] {
-		s.say("%s takes an app password at most, and no other. To log in with OAuth instead, see docs/oauth.md.", host)
+	if host, _, _ := strings.Cut(server.Address, ":"); s.typed && oauthHosts[host] != "" {
+		s.say("%s takes an app password at most, and no other. To log in with OAuth instead, stop here, write this to %s with a client id of yours (docs/oauth.md), and run `hinged login`:", host, s.path)
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "\n%s\n", oauthSection(oauthHosts[host], server.Address, w.Address))
 	}
 	for try := 1; ; try++ {
 		if s.typed {

@@ -42,8 +42,6 @@ func newConsenting(t *testing.T, google bool) *consenting {
 	if google {
 		testkit.Write(t, filepath.Join(dir, "client-secret"), w.o.Secret+"\n")
 		connection += "client_secret_file = \"client-secret\"\n"
-	} else {
-		connection += fmt.Sprintf("device_url = \"%s/devicecode\"\n", w.o.URL)
 	}
 	told := fmt.Sprintf("\n[[account.notify]]\ncommand = [\"sh\", \"-c\", \"cat >> \\\"$1\\\"\", \"sh\", %q]\n", filepath.Join(dir, "told"))
 	w.site = siteFor(t, w.p.Login, dir, "debug", "mark = ['\\Flagged']\n"+quick, connection+told)
@@ -61,17 +59,21 @@ func (w *consenting) login() string {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	if w.o.Google {
-		address := regexp.MustCompile(`http://\S+authorize\?\S+`)
-		testkit.Until(w.t, func() bool { return address.MatchString(out.String()) }, "no address was printed")
-		if page, err := w.o.Consent(address.FindString(out.String()), true); err != nil || !strings.Contains(page, "hinged has the answer") {
-			w.t.Errorf("the browser ended at %q (%v)", page, err)
-		}
+	address := regexp.MustCompile(`http://\S+authorize\?\S+`)
+	testkit.Until(w.t, func() bool { return address.MatchString(out.String()) }, "no address was printed")
+	if page, err := w.o.Browse(address.FindString(out.String())); err != nil || !strings.Contains(page, "hinged has the answer") {
+		w.t.Errorf("the browser ended at %q (%v)", page, err)
 	}
 	if err := cmd.Wait(); err != nil {
 		w.t.Fatalf("login: %v\n%s", err, out)
 	}
 	return out.String()
+}
+
+// asked is how often the provider was asked for tokens.
+func (w *consenting) asked() (n int) {
+	w.o.Change(func() { n = w.o.Requests })
+	return n
 }
 
 // told are the notifications so far.
@@ -121,21 +123,23 @@ func TestLoginIsAllThatAnOwnerDoes(t *testing.T) {
 				t.Errorf("check before the login: %v\n%s", err, out)
 			}
 			t.Logf("login:\n%s", w.login())
-			if out, err = w.hinged("check", "--config", w.config); err != nil || !strings.Contains(out, "OK    me: consent: it is there") {
+			if out, err = w.hinged("check", "--config", w.config); err != nil || !strings.Contains(out, "OK    me: login: as ") {
 				t.Errorf("check: %v\n%s", err, out)
 			}
 			w.start()
 			w.arrives(1, 1)
 
 			w.ends() // long before the clock says so
-			asked := len(w.o.Requests())
+			asked := w.asked()
 			w.until("a renewed token", func(a desk.AccountStatus) bool { return a.Connected && a.Reconnects >= 2 })
-			if n := len(w.o.Requests()) - asked; n != 1 {
-				t.Errorf("the provider was asked %d times: %q", n, w.o.Requests())
+			if n := w.asked() - asked; n != 1 {
+				t.Errorf("the provider was asked %d times", n)
 			}
 			w.arrives(2, 2)
 
-			w.o.Troubled(func(rw http.ResponseWriter, _ *http.Request) bool { rw.WriteHeader(http.StatusBadGateway); return true })
+			w.o.Change(func() {
+				w.o.Trouble = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway) }
+			})
 			w.ends()
 			st := w.until("a provider that is down", func(a desk.AccountStatus) bool {
 				return !a.Connected && strings.Contains(a.Problem, "temporarily no token")
@@ -143,17 +147,17 @@ func TestLoginIsAllThatAnOwnerDoes(t *testing.T) {
 			if st.ConsentNeeded || st.LoginRefused {
 				t.Errorf("trouble that passes is %+v", st)
 			}
-			w.o.Troubled(nil)
+			w.o.Change(func() { w.o.Trouble = nil })
 			w.arrives(3, 3)
 
-			w.o.Revoke()
+			w.o.Change(func() { w.o.Refresh = "" })
 			w.ends()
 			st = w.until("consent needed", func(a desk.AccountStatus) bool { return a.ConsentNeeded })
 			if want := "CONSENT NEEDED: run `hinged login --account me`; hinged then continues by itself"; st.Doing != want {
 				t.Errorf("it says %q, want %q", st.Doing, want)
 			}
 			testkit.Until(t, func() bool { return len(w.told()) == 1 }, "nobody was told")
-			asked = len(w.o.Requests())
+			asked = w.asked()
 			w.end()
 			w.start() // the owner was told
 			w.until("consent needed", func(a desk.AccountStatus) bool { return a.ConsentNeeded })
@@ -164,7 +168,7 @@ func TestLoginIsAllThatAnOwnerDoes(t *testing.T) {
 				t.Errorf("told were %+v", told)
 			}
 			t.Logf("told: %+v", told)
-			if n := len(w.o.Requests()) - asked; n > 8 {
+			if n := w.asked() - asked; n > 8 {
 				t.Errorf("the provider was asked %d times", n)
 			}
 			w.end()

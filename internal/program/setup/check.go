@@ -264,9 +264,6 @@ func (c *Checker) account(ctx context.Context, a *config.Account) {
 		c.add(Fail, a.Name, "tls", "correct ca_file, cert_file or key_file: they are files in PEM form, the last two a pair", "%v", err)
 		return
 	}
-	if a.IMAP.OAuth != nil && !c.consent(ctx, a, o.Password) {
-		return
-	}
 	c.own(a, own)
 	o.CommandTimeout = c.Patience
 	o.Dial = c.dial
@@ -317,21 +314,6 @@ func (c *Checker) secret(ctx context.Context, account string, where *config.Pass
 	level, mend, text := Readers(where.File)
 	c.add(level, account, "password", mend, "%s %s", where.File, text)
 	return true
-}
-
-// consent tests whether the provider gives tokens.
-func (c *Checker) consent(ctx context.Context, a *config.Account, token func(context.Context) (string, error)) bool {
-	_, err := token(ctx)
-	mend := "see docs/oauth.md; if it is the provider's trouble, hinged waits for its end by itself"
-	switch {
-	case err == nil:
-		c.add(OK, a.Name, "consent", "", "it is there, in %s, and %s gives tokens", a.IMAP.OAuth.RefreshTokenFile, a.IMAP.OAuth.Provider)
-		return true
-	case imap.NeedsConsent(err):
-		mend = mendConsent(a)
-	}
-	c.add(Fail, a.Name, "consent", mend, "%v", err)
-	return false
 }
 
 // Readers tells who can read a file beside its owner.
