@@ -189,12 +189,9 @@ func milterWords(m *desk.MilterStatus) string {
 			without = append(without, fmt.Sprintf("%d %s", m.Messages[result], result))
 		}
 	}
-	text := fmt.Sprintf("mail server: %s, %d connections, %d messages got a header", m.Listen, m.Connections, m.Messages[milter.Decided])
+	text := fmt.Sprintf("mail server: %s, %d connections, %d messages got a header", m.Socket, m.Connections, m.Messages[milter.Decided])
 	if len(without) > 0 {
 		text += "; without one: " + strings.Join(without, ", ")
-	}
-	if m.Refused > 0 {
-		text += fmt.Sprintf("; %d connections were too many", m.Refused)
 	}
 	return text + "\n"
 }

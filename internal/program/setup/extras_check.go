@@ -6,18 +6,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
@@ -90,7 +86,7 @@ func (c *Checker) pages(ctx context.Context) {
 	case c.status != nil && c.status.Dashboard == "":
 		c.add(Warn, "", name, "`hinged status` or the log may say why; else restart hinged", "the daemon that runs has none")
 		return
-	case c.status == nil && !free(ctx, d.Listen):
+	case c.status == nil && listenable(ctx, "tcp", d.Listen) != nil:
 		c.add(Warn, "", name, "choose another port in listen, or end what uses this one", "another program listens on %s", d.Listen)
 		return
 	case unencrypted(d):
@@ -121,41 +117,19 @@ func (c *Checker) mailServer(ctx context.Context) {
 		return
 	}
 	const name = "milter"
-	if c.status != nil && c.status.Milter == nil {
+	switch {
+	case c.status == nil:
+		if err := listenable(ctx, "unix", m.Socket+".try"); err != nil {
+			c.add(Fail, "", name, "make a directory for it that hinged may write to and the mail server may enter (docs/milter.md)", "nothing can listen on %s: %v", m.Socket, err)
+			return
+		}
+	case c.status.Milter == nil:
 		c.add(Warn, "", name, "`hinged status` or the log may say why; else restart hinged", "the daemon that runs answers no mail server")
 		return
 	}
-	path, isPath := m.Socket()
-	if c.status == nil && isPath {
-		info, err := os.Stat(filepath.Dir(path))
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no directory", filepath.Dir(path))
-		}
-		if err == nil {
-			err = listenable(path + ".check")
-		}
-		if err != nil {
-			c.add(Fail, "", name, "make a directory for it that hinged may write to and the mail server may enter (docs/milter.md)", "nothing can listen on %s: %v", m.Listen, err)
-			return
-		}
-	}
-	if address := strings.TrimPrefix(m.Listen, "inet:"); c.status == nil && !isPath && !free(ctx, address) {
-		c.add(Warn, "", name, "choose another port in listen, or end what uses this one", "another program listens on %s", address)
-		return
-	}
-	asked := m.Listen
-	if inside, ok := strings.CutPrefix(path, "/var/spool/postfix/"); ok {
-		asked = "unix:" + inside // a path from the queue directory, which is right in a chroot, too
-	}
-	c.add(OK, "", name, "", "mail servers can ask on %s; main.cf of Postfix needs: smtpd_milters = %s, milter_default_action = accept", m.Listen, asked)
-}
-
-func listenable(path string) error {
-	l, err := control.ListenUnix(path, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.Close(), os.Remove(path))
+	// From the queue directory, the path is right in a chroot, too.
+	asked := strings.TrimPrefix(m.Socket, "/var/spool/postfix/")
+	c.add(OK, "", name, "", "mail servers can ask on %s; main.cf of Postfix needs: smtpd_milters = unix:%s, milter_default_action = accept", m.Socket, asked)
 }
 
 func unencrypted(d *config.Dashboard) bool {
@@ -163,12 +137,12 @@ func unencrypted(d *config.Dashboard) bool {
 	return err == nil && !config.IsLoopback(host) && d.CertFile == "" && !strings.HasPrefix(d.PublicURL, "https:")
 }
 
-func free(ctx context.Context, address string) bool {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+func listenable(ctx context.Context, network, address string) error {
+	l, err := new(net.ListenConfig).Listen(ctx, network, address)
 	if err != nil {
-		return false
+		return err
 	}
-	return l.Close() == nil
+	return l.Close()
 }
 
 // vouch compares authserv_id with what recent mail in the open mailbox has.
