@@ -16,14 +16,6 @@ type Milter struct {
 // DefaultMilter returns the values of the keys that a section [milter] leaves out.
 func DefaultMilter() Milter { return Milter{Deadline: Duration(2 * time.Second)} }
 
-// path is that of the socket, "" without the section.
-func (m *Milter) path() string {
-	if m == nil {
-		return ""
-	}
-	return m.Socket
-}
-
 // AccountOf returns a function that says whose mail an address gets: that of the only account
 // that has it among its recipients, or its owner's addresses if it has none; else of the
 // address without what follows a "+", else that of Kafka with the address as its key; "" for
@@ -39,12 +31,11 @@ func (c *Config) AccountOf() func(address string) (account string) {
 		}
 	}
 	for i := range c.Accounts {
-		a := &c.Accounts[i]
-		if len(a.Recipients) > 0 {
-			own(a.Name, a.Recipients)
-		} else {
-			own(a.Name, a.Owner)
+		addresses := c.Accounts[i].Recipients
+		if len(addresses) == 0 {
+			addresses = c.Accounts[i].Owner
 		}
+		own(c.Accounts[i].Name, addresses)
 	}
 	if c.Kafka != nil {
 		for i := range c.Kafka.Accounts {
@@ -53,19 +44,15 @@ func (c *Config) AccountOf() func(address string) (account string) {
 	}
 	return func(address string) string {
 		address = strings.ToLower(address)
-		if account, ok := all[address]; ok {
-			return account
-		}
-		if plus, at := strings.IndexByte(address, '+'), strings.LastIndexByte(address, '@'); plus > 0 && plus < at {
+		account, ok := all[address]
+		if plus, at := strings.IndexByte(address, '+'), strings.LastIndexByte(address, '@'); !ok && plus > 0 && plus < at {
 			address = address[:plus] + address[at:]
+			account, ok = all[address]
 		}
-		if account, ok := all[address]; ok {
-			return account
-		}
-		if c.Kafka != nil && c.Kafka.OwnerOf(address) != nil {
+		if !ok && c.Kafka != nil && c.Kafka.OwnerOf(address) != nil {
 			return "kafka:" + address // as the key of its records
 		}
-		return ""
+		return account
 	}
 }
 

@@ -72,7 +72,7 @@ func (c *Config) Merge(next *Config, live ...string) (merged *Config, kept []str
 			case "kafka":
 				out.Kafka, kept = c.Kafka.merge(next.Kafka, kept)
 			case "milter":
-				if c.Milter.path() != next.Milter.path() {
+				if (c.Milter == nil) != (next.Milter == nil) || c.Milter != nil && c.Milter.Socket != next.Milter.Socket {
 					out.Milter, kept = c.Milter, append(kept, "milter.socket")
 				}
 			}

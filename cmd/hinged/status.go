@@ -14,7 +14,6 @@ import (
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/internal/face/milter"
 	"github.com/hinged/hinged/internal/measure/ceiling"
 	"github.com/hinged/hinged/internal/run/stream"
 )
@@ -138,7 +137,9 @@ func printStatus(w io.Writer, s shownStatus) error {
 	if b := s.Backups; b != nil {
 		fmt.Fprintf(w, "backups: %s\n", backupWords(b))
 	}
-	fmt.Fprint(w, milterWords(s.Milter))
+	if s.Milter != nil {
+		fmt.Fprintf(w, "mail server: %s\n", milterWords(s.Milter))
+	}
 	if s.Stream != nil {
 		if err := printStream(w, s.Status); err != nil {
 			return err
@@ -180,20 +181,11 @@ func backupWords(b *desk.BackupStatus) string {
 }
 
 func milterWords(m *desk.MilterStatus) string {
-	if m == nil {
-		return ""
-	}
-	var without []string
+	text := fmt.Sprintf("%s, %d connections, messages:", m.Socket, m.Connections)
 	for _, result := range slices.Sorted(maps.Keys(m.Messages)) {
-		if result != milter.Decided {
-			without = append(without, fmt.Sprintf("%d %s", m.Messages[result], result))
-		}
+		text += fmt.Sprintf(" %d %s", m.Messages[result], result)
 	}
-	text := fmt.Sprintf("mail server: %s, %d connections, %d messages got a header", m.Socket, m.Connections, m.Messages[milter.Decided])
-	if len(without) > 0 {
-		text += "; without one: " + strings.Join(without, ", ")
-	}
-	return text + "\n"
+	return text
 }
 
 func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary, running bool) error {

@@ -207,7 +207,7 @@ func TestMilterWithPostfix(t *testing.T) {
 	}
 	status := exec.Command(s.real, "status")
 	status.Env, status.SysProcAttr = s.env(), s.as
-	if out, err := status.Output(); err != nil || !strings.Contains(string(out), "4 messages got a header; without one: 1 nobody, 2 several") {
+	if out, err := status.Output(); err != nil || !strings.Contains(string(out), "messages: 4 decided 1 nobody 2 several") {
 		t.Errorf("status: %v\n%s", err, out)
 	}
 	s.stop()

@@ -14,13 +14,9 @@ import (
 	"time"
 )
 
-const (
-	// maxPacket is the longest packet, in bytes: chunks of a body have up to 65,535, and a header
-	// field as many as the mail server's limit, of Postfix 102,400.
-	maxPacket = 256 << 10
-	// acceptPause is the wait after a connection could not be accepted, for want of descriptors say.
-	acceptPause = 100 * time.Millisecond
-)
+// maxPacket is the longest packet, in bytes: chunks of a body have up to 65,535, and a header
+// field as many as the mail server's limit, of Postfix 102,400.
+const maxPacket = 256 << 10
 
 // gate lets so many connections in and hangs up on the others, which a mail server takes for
 // a filter that is not there.
@@ -38,7 +34,7 @@ func (g gate) Accept() (net.Conn, error) {
 			return nil, err
 		case err != nil:
 			g.server.o.Log.Warn("a connection of a mail server was not accepted", "error", err)
-			time.Sleep(acceptPause)
+			time.Sleep(100 * time.Millisecond) // it may be for want of descriptors
 		case g.server.connections.Add(1) > maxConnections:
 			g.server.connections.Add(-1)
 			g.server.o.Log.Warn("a connection of a mail server was closed, since there are too many", "most", maxConnections)
@@ -92,9 +88,7 @@ func (g *guard) Read(p []byte) (int, error) {
 		}
 	}
 	n := copy(p, g.packet)
-	if g.packet = g.packet[n:]; len(g.packet) == 0 {
-		g.packet = nil // which may wait for long for the next one
-	}
+	g.packet = g.packet[n:]
 	return n, nil
 }
 
@@ -112,23 +106,17 @@ func (g *guard) next() ([]byte, error) {
 	if _, err := io.ReadFull(g.in, packet); err != nil {
 		return nil, err
 	}
-	code, data := packet[len(head)], packet[len(head)+1:]
-	end := bytes.IndexByte(data, 0) // of the first string
-	switch code {                   // SMFIC_… of Sendmail's mfdef.h
-	case 'M', 'R': // MAIL, RCPT
-		if end < 0 {
-			return nil, fmt.Errorf("a packet %c with a string that has no end", code)
-		}
-	case 'C': // connection
-		if end < 0 || end == len(data)-1 {
-			return nil, errors.New("a packet C that has no address")
-		}
+	code, data := packet[len(head)], packet[len(head)+1:] // SMFIC_… of Sendmail's mfdef.h
+	end := bytes.IndexByte(data, 0)                       // of the first string
+	if bytes.IndexByte([]byte("CMR"), code) >= 0 && end < 0 || code == 'C' && end == len(data)-1 {
+		return nil, fmt.Errorf("a packet %c that ends too early", code)
 	}
 	switch code {
-	case 'L', 'N', 'B', 'D': // header field, its end, body, macros
-		if g.ends.IsZero() && code != 'D' {
+	case 'L', 'N', 'B': // header field, end of the header, body
+		if g.ends.IsZero() {
 			g.ends = time.Now().Add(g.server.o.patience)
 		}
+	case 'D': // macros of the next packet
 	default:
 		g.ends = time.Time{}
 	}

@@ -15,12 +15,16 @@ import (
 	"github.com/hinged/hinged/internal/host/passthrough"
 )
 
-const (
-	// maxForged is how many forged fields are taken out of one message. Postfix searches the
-	// header anew for each of them.
-	maxForged = 1000
-	// maxName is how long their names may be: no line is longer (RFC 5322, section 2.1.1).
-	maxName = 998
+// maxForged is how many forged fields are taken out of one message. Postfix searches the
+// header anew for each of them.
+const maxForged = 1000
+
+var (
+	// fieldName is what the library sends as the name of a field, as long as a line may be (RFC
+	// 5322, sections 2.1.1 and 2.2).
+	fieldName = regexp.MustCompile(`^[!-9;-~]{1,998}$`)
+	// field matches a header field, which has LF in its value where it is folded.
+	field = regexp.MustCompile(`(?m)^([^:\n]+):(.*(?:\n .*)*)\n`)
 )
 
 // message is the message that one connection is at, and implements milter.Milter. Between two
@@ -29,7 +33,7 @@ type message struct {
 	milter.NoOpMilter
 	server *Server
 
-	settings *Settings      // nil before a message begins
+	settings *Settings
 	begun    bool           // there is a recipient
 	account  string         // of the recipients, "" for none
 	several  bool           // they are not all of that
@@ -41,22 +45,18 @@ type message struct {
 
 func (m *message) reset() {
 	m.server.held.Add(-int64(len(m.mail)))
-	*m = message{server: m.server}
+	*m = message{server: m.server, settings: m.server.settings.Load(), forged: map[string]int{}}
 }
 
 // MailFrom implements milter.Milter, as do those below.
 func (m *message) MailFrom(string, string, milter.Modifier) (*milter.Response, error) {
 	m.reset()
-	m.settings = m.server.settings.Load()
 	return milter.RespContinue, nil
 }
 
 // RcptTo compares whose mail it is. Somebody without an account must not see what another's
 // account says, nor by that of a recipient who is named nowhere (Bcc).
 func (m *message) RcptTo(to string, _ string, _ milter.Modifier) (*milter.Response, error) {
-	if m.settings == nil {
-		return nil, errors.New("RCPT without MAIL")
-	}
 	account := m.settings.AccountOf(to)
 	m.several = m.several || m.begun && account != m.account
 	m.begun, m.account = true, account
@@ -67,10 +67,7 @@ func (m *message) Header(name, value string, _ milter.Modifier) (*milter.Respons
 	name = strings.TrimRight(name, " \t")
 	if !passthrough.IsForged(name) {
 		m.add(name + ":" + strings.ReplaceAll(value, "\n", "\r\n") + "\r\n")
-	} else if m.fields++; m.fields <= maxForged && len(name) <= maxName {
-		if m.forged == nil {
-			m.forged = map[string]int{}
-		}
+	} else if m.fields++; m.fields <= maxForged && fieldName.MatchString(name) {
 		m.forged[strings.ToLower(name)]++
 	}
 	return milter.RespContinue, nil
@@ -89,9 +86,10 @@ func (m *message) BodyChunk(chunk []byte, _ milter.Modifier) (*milter.Response, 
 	return milter.RespContinue, nil
 }
 
-func (m *message) Abort(milter.Modifier) error { m.reset(); return nil }
-func (m *message) Cleanup(milter.Modifier)     { m.reset() }
-func (m *message) wanted() bool                { return m.account != "" && !m.several && !m.spent }
+func (m *message) NewConnection(milter.Modifier) error { m.reset(); return nil } // comes first
+func (m *message) Abort(milter.Modifier) error         { m.reset(); return nil }
+func (m *message) Cleanup(milter.Modifier)             { m.reset() }
+func (m *message) wanted() bool                        { return m.account != "" && !m.several && !m.spent }
 
 // add keeps what a decision needs of the message.
 func (m *message) add(text string) {
@@ -103,14 +101,19 @@ func (m *message) add(text string) {
 	m.spent = m.server.held.Add(int64(len(text))) > m.server.o.budget
 }
 
-// field matches a header field, which has LF in its value where it is folded.
-var field = regexp.MustCompile(`(?m)^([^:\n]+):(.*(?:\n .*)*)\n`)
-
 // EndOfMessage answers.
 func (m *message) EndOfMessage(to milter.Modifier) (*milter.Response, error) {
 	defer m.reset()
 	fields, result := m.decide()
-	err := m.strip(to)
+	if m.fields > maxForged {
+		m.server.o.Log.Warn("a message brings more forged fields than are taken out", "fields", m.fields, "taken_out", maxForged)
+	}
+	var err error
+	for name, n := range m.forged {
+		for ; n > 0 && err == nil; n-- { // from the last one, so that the others keep their numbers
+			err = to.ChangeHeader(n, name, "")
+		}
+	}
 	for _, f := range slices.Backward(field.FindAllStringSubmatch(string(fields), -1)) {
 		if err == nil {
 			err = to.InsertHeader(0, f[1], f[2])
@@ -121,20 +124,6 @@ func (m *message) EndOfMessage(to milter.Modifier) (*milter.Response, error) {
 	}
 	m.server.count(result)
 	return milter.RespAccept, err
-}
-
-func (m *message) strip(to milter.Modifier) error {
-	if m.fields > maxForged {
-		m.server.o.Log.Warn("a message brings more forged fields than are taken out", "fields", m.fields, "taken_out", maxForged)
-	}
-	for name, n := range m.forged {
-		for ; n > 0; n-- { // from the last one, so that the others keep their numbers
-			if err := to.ChangeHeader(n, name, ""); err != nil && !strings.Contains(err.Error(), "invalid header name") {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // decide returns our fields, or none, within the deadline.

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -100,10 +101,11 @@ func init() { milter.LogWarning = func(string, ...any) {} }
 func Listen(o Options) (*Server, error) {
 	o.idle, o.patience, o.budget = cmp.Or(o.idle, idle), cmp.Or(o.patience, patience), cmp.Or(o.budget, budget)
 	// A directory that ListenUnix makes would be one that no mail server may enter.
-	if _, err := os.Stat(filepath.Dir(o.Socket)); err != nil {
-		return nil, fmt.Errorf("milter: %w", err)
+	_, err := os.Stat(filepath.Dir(o.Socket))
+	var l net.Listener
+	if err == nil {
+		l, err = control.ListenUnix(o.Socket, 0o660)
 	}
-	l, err := control.ListenUnix(o.Socket, 0o660)
 	if err != nil {
 		return nil, fmt.Errorf("milter: %w", err)
 	}

@@ -183,7 +183,7 @@ func TestAMessageOfSeveralGetsNone(t *testing.T) {
 func TestForgedFieldsAreTakenOut(t *testing.T) {
 	s := start(t, nil)
 	c := s.client()
-	header := fields{{"X-Hinged-Status", " important"}, {"From", " a@example.net"}, {"X-HINGED-STATUS", " important; score=+9"}, {"X-Hinged-Other ", " x"}, {"X-Hinge", " stays"}}
+	header := fields{{"X-Hinged-Status", " important"}, {"From", " a@example.net"}, {"X-HINGED-STATUS", " important; score=+9"}, {"X-Hinged-Other ", " x"}, {"X-Hinged-Odd\x01", " x"}, {"X-Hinge", " stays"}}
 	got := deliver(t, c, []string{"ann@example.org"}, header, "X-Hinged-Status: in the body\r\n")
 	s.want("number", len(got), 5)
 	for i, want := range []string{"2 x-hinged-status:", "1 x-hinged-status:", "1 x-hinged-other:"} {

@@ -86,7 +86,7 @@ func (c *Checker) pages(ctx context.Context) {
 	case c.status != nil && c.status.Dashboard == "":
 		c.add(Warn, "", name, "`hinged status` or the log may say why; else restart hinged", "the daemon that runs has none")
 		return
-	case c.status == nil && listenable(ctx, "tcp", d.Listen) != nil:
+	case c.status == nil && !free(ctx, d.Listen):
 		c.add(Warn, "", name, "choose another port in listen, or end what uses this one", "another program listens on %s", d.Listen)
 		return
 	case unencrypted(d):
@@ -110,39 +110,17 @@ func (c *Checker) pages(ctx context.Context) {
 	c.add(OK, "", name, "", "it %s; %s", at, who)
 }
 
-// mailServer tests that a mail server can ask, and says what Postfix needs for it.
-func (c *Checker) mailServer(ctx context.Context) {
-	m := c.Config.Milter
-	if m == nil {
-		return
-	}
-	const name = "milter"
-	switch {
-	case c.status == nil:
-		if err := listenable(ctx, "unix", m.Socket+".try"); err != nil {
-			c.add(Fail, "", name, "make a directory for it that hinged may write to and the mail server may enter (docs/milter.md)", "nothing can listen on %s: %v", m.Socket, err)
-			return
-		}
-	case c.status.Milter == nil:
-		c.add(Warn, "", name, "`hinged status` or the log may say why; else restart hinged", "the daemon that runs answers no mail server")
-		return
-	}
-	// From the queue directory, the path is right in a chroot, too.
-	asked := strings.TrimPrefix(m.Socket, "/var/spool/postfix/")
-	c.add(OK, "", name, "", "mail servers can ask on %s; main.cf of Postfix needs: smtpd_milters = unix:%s, milter_default_action = accept", m.Socket, asked)
-}
-
 func unencrypted(d *config.Dashboard) bool {
 	host, _, err := net.SplitHostPort(d.Listen)
 	return err == nil && !config.IsLoopback(host) && d.CertFile == "" && !strings.HasPrefix(d.PublicURL, "https:")
 }
 
-func listenable(ctx context.Context, network, address string) error {
-	l, err := new(net.ListenConfig).Listen(ctx, network, address)
+func free(ctx context.Context, address string) bool {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return err
+		return false
 	}
-	return l.Close()
+	return l.Close() == nil
 }
 
 // vouch compares authserv_id with what recent mail in the open mailbox has.

@@ -139,38 +139,3 @@ func TestTheMailboxOfTheDigestMailIsChecked(t *testing.T) {
 		}
 	}
 }
-
-func TestWhereAMailServerAsksIsTested(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	testkit.Write(t, file, "x")
-	for name, c := range map[string]struct {
-		socket string // "": no section
-		status *desk.Status
-		want   string // "": nothing is told
-	}{
-		"none":                      {"", nil, ""},
-		"a path":                    {dir + "/m", nil, "OK    milter: mail servers can ask on " + dir + "/m; main.cf of Postfix needs: smtpd_milters = unix:" + dir + "/m, milter_default_action = accept"},
-		"no directory":              {dir + "/none/m", nil, "FAIL  milter: nothing can listen on " + dir + "/none/m: "},
-		"a file for a directory":    {file + "/m", nil, "FAIL  milter: nothing can listen on"},
-		"a daemon without":          {dir + "/m", &desk.Status{}, "WARN  milter: the daemon that runs answers no mail server"},
-		"inside the queue, running": {"/var/spool/postfix/h/m", &desk.Status{Milter: &desk.MilterStatus{}}, "OK    milter: mail servers can ask on /var/spool/postfix/h/m; main.cf of Postfix needs: smtpd_milters = unix:h/m,"},
-	} {
-		checker := &Checker{Config: &config.Config{}, status: c.status}
-		if c.socket != "" {
-			checker.Config.Milter = &config.Milter{Socket: c.socket}
-		}
-		checker.mailServer(t.Context())
-		got := ""
-		for _, f := range checker.report.Findings {
-			got += f.String()
-		}
-		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
-	}
-	if left, err := filepath.Glob(dir + "/m*"); err != nil || len(left) > 0 {
-		t.Errorf("the check left %v, %v", left, err)
-	}
-}
