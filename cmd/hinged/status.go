@@ -137,9 +137,7 @@ func printStatus(w io.Writer, s shownStatus) error {
 	if b := s.Backups; b != nil {
 		fmt.Fprintf(w, "backups: %s\n", backupWords(b))
 	}
-	if s.Milter != nil {
-		fmt.Fprintf(w, "mail server: %s\n", milterWords(s.Milter))
-	}
+	fmt.Fprint(w, milterWords(s.Milter))
 	if s.Stream != nil {
 		if err := printStream(w, s.Status); err != nil {
 			return err
@@ -181,11 +179,14 @@ func backupWords(b *desk.BackupStatus) string {
 }
 
 func milterWords(m *desk.MilterStatus) string {
-	text := fmt.Sprintf("%s, %d connections, messages:", m.Socket, m.Connections)
+	if m == nil {
+		return ""
+	}
+	text := fmt.Sprintf("mail server: %s, %d connections, messages:", m.Socket, m.Connections)
 	for _, result := range slices.Sorted(maps.Keys(m.Messages)) {
 		text += fmt.Sprintf(" %d %s", m.Messages[result], result)
 	}
-	return text
+	return text + "\n"
 }
 
 func printAccount(w io.Writer, a desk.AccountStatus, would []desk.MessageSummary, running bool) error {

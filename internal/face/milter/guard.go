@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 )
 
@@ -108,7 +109,7 @@ func (g *guard) next() ([]byte, error) {
 	}
 	code, data := packet[len(head)], packet[len(head)+1:] // SMFIC_… of Sendmail's mfdef.h
 	end := bytes.IndexByte(data, 0)                       // of the first string
-	if bytes.IndexByte([]byte("CMR"), code) >= 0 && end < 0 || code == 'C' && end == len(data)-1 {
+	if strings.IndexByte("CMR", code) >= 0 && end < 0 || code == 'C' && end == len(data)-1 {
 		return nil, fmt.Errorf("a packet %c that ends too early", code)
 	}
 	switch code {
