@@ -46,7 +46,9 @@ type MCP struct {
 type Account struct {
 	Name  string   `toml:"name"`
 	Owner []string `toml:"owner"` // bare addresses, lower case, at least one
-	Mark  []string `toml:"mark"`  // keywords and flags as the server is to store them, at least one or MarkCopy
+	// Recipients are the addresses whose mail the account gets, as Owner; nil: those of Owner.
+	Recipients []string `toml:"recipients,omitempty"`
+	Mark       []string `toml:"mark"` // keywords and flags as the server is to store them, at least one or MarkCopy
 	// Companion is a keyword beside each mark; "": none.
 	Companion string `toml:"companion"`
 	// MarkCopy is a folder into which a copy of each important message is put; "": none.

@@ -41,7 +41,6 @@ var blanks = map[reflect.Type]func() reflect.Value{
 		d := DefaultDashboard()
 		return reflect.ValueOf(&d)
 	},
-	reflect.TypeFor[Recipient](): func() reflect.Value { return reflect.ValueOf(Recipient{}) },
 	reflect.TypeFor[*Milter](): func() reflect.Value {
 		m := DefaultMilter()
 		return reflect.ValueOf(&m)

@@ -213,5 +213,5 @@ func (t table) kafkaAccount(a *KafkaAccount, keys map[string]int) {
 	if len(a.Owner) == 0 {
 		t.required("owner", `the addresses that the owner writes from, such as ["me@example.org"]`)
 	}
-	t.owner(a.Owner)
+	t.addresses("owner", a.Owner)
 }

@@ -273,8 +273,8 @@ var rare = []string{
 	"socket", "filter_socket", "log_level", "log_format", "memory_limit", "mcp.",
 	"dashboard.session", "dashboard.session_idle", "dashboard.user.password_hash_file",
 	"dashboard.user.token_command", "dashboard.user.token_env", "dashboard.user.token_credential",
-	"milter.", "milter.recipient.",
-	"account.companion", "account.settle", "account.silence", "account.provisional", "account.provisional_marked",
+	"milter.",
+	"account.recipients", "account.companion", "account.settle", "account.silence", "account.provisional", "account.provisional_marked",
 	"account.max_weights", "account.max_messages", "account.keep_days", "account.owed_days",
 	"account.imap.ca_file", "account.imap.shared", "account.imap.cert_file", "account.imap.key_file",
 	"account.imap.drafts", "account.imap.junk", "account.imap.trash", "account.imap.archive", "account.imap.important",
@@ -312,7 +312,7 @@ func TestThePageOfTheConfigurationSaysWhatTheCodeDoes(t *testing.T) {
 			}
 		case table:
 			title := "[" + k.path + "]"
-			if k.path == "account" || k.path == "kafka.account" || k.path == "dashboard.user" || k.path == "milter.recipient" {
+			if k.path == "account" || k.path == "kafka.account" || k.path == "dashboard.user" {
 				title = "[[" + k.path + "]]"
 			}
 			titles[k.path] = title + "\n\n" + comment

@@ -60,8 +60,8 @@ func flatten(to, values map[string]any, path string) {
 // next: what next says in the top-level keys and tables named by live, and what c says in
 // the others. kept names those of the others in which next differs, in the order of the
 // struct. Of a [kafka] that is live, what says to which log the store belongs stays as it is:
-// group, topics.input and topics.snapshots; and so does whether there is one. Of a [milter],
-// listen, remote and max_connections stay, and whether there is one. Neither is changed.
+// group, topics.input and topics.snapshots; and so does whether there is one. A [milter] stays
+// as it is if its socket changed. Neither c nor next is changed.
 func (c *Config) Merge(next *Config, live ...string) (merged *Config, kept []string) {
 	out := *next
 	to, from := reflect.ValueOf(&out).Elem(), reflect.ValueOf(c).Elem()
@@ -72,7 +72,9 @@ func (c *Config) Merge(next *Config, live ...string) (merged *Config, kept []str
 			case "kafka":
 				out.Kafka, kept = c.Kafka.merge(next.Kafka, kept)
 			case "milter":
-				out.Milter, kept = c.Milter.merge(next.Milter, kept)
+				if (c.Milter == nil) != (next.Milter == nil) || c.Milter != nil && c.Milter.Socket != next.Milter.Socket {
+					out.Milter, kept = c.Milter, append(kept, "milter.socket")
+				}
 			}
 			continue
 		}

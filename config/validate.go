@@ -188,7 +188,8 @@ func (v *validator) account(t table, a *Account) {
 	if len(a.Owner) == 0 {
 		t.required("owner", `the addresses that the owner writes from, such as ["me@example.org"]`)
 	}
-	t.owner(a.Owner)
+	t.addresses("owner", a.Owner)
+	t.addresses("recipients", a.Recipients)
 	t.marks(a.Mark, a.MarkCopy)
 	t.companion(a.Companion)
 	t.duration("mark_within", a.MarkWithin, 0, 365*day)
@@ -255,19 +256,19 @@ func (t table) name(name string) {
 	t.check(ok, "name", "not a name", name, want)
 }
 
-// owner brings addresses into their final form.
-func (t table) owner(addresses []string) {
+// addresses brings those of a key into their final form.
+func (t table) addresses(key string, addresses []string) {
 	seen := map[string]bool{}
-	list := t.at.kid("owner")
+	list := t.at.kid(key)
 	for i, address := range addresses {
 		line := lineOf(list.elem(i), list)
 		if !isAddress(address) {
-			t.checkAt(line, "owner", "not an address", address, `a bare address such as "me@example.org"`)
+			t.checkAt(line, key, "not an address", address, `a bare address such as "me@example.org"`)
 			continue
 		}
 		addresses[i] = strings.ToLower(address)
 		if seen[addresses[i]] {
-			t.checkAt(line, "owner", "is there twice", address, "each address once")
+			t.checkAt(line, key, "is there twice", address, "each address once")
 		}
 		seen[addresses[i]] = true
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hinged/hinged/config"
+	"github.com/hinged/hinged/internal/face/milter"
 	"github.com/hinged/hinged/internal/face/notify"
 	"github.com/hinged/hinged/internal/host/service"
 	"github.com/hinged/hinged/internal/program/daemon"
@@ -36,8 +37,8 @@ type running struct {
 	tell    *teller
 	letters *writer
 	web     *web
-	mail    *mailFilter
-	link    *link // of the stream; nil: there is none
+	mail    *milter.Server // nil: there is none
+	link    *link          // of the stream; nil: there is none
 }
 
 // serve runs the daemon until ctx is done. Beside it, it tells the service manager how it
@@ -112,7 +113,9 @@ func (r *running) readAgain(ctx context.Context) (warning string) {
 	r.tell.renew(ctx, tell)
 	r.letters.renew(ctx, next)
 	r.web.use(next)
-	r.mail.use(next)
+	if r.mail != nil {
+		r.mail.Use(milterSettings(next))
+	}
 	if err := r.level.UnmarshalText([]byte(next.LogLevel)); err != nil {
 		r.log.Error("log_level", "error", err)
 	}

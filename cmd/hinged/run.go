@@ -17,6 +17,7 @@ import (
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/face/desk"
+	"github.com/hinged/hinged/internal/face/milter"
 	"github.com/hinged/hinged/internal/program/daemon"
 )
 
@@ -41,10 +42,9 @@ At SIGHUP hinged reads the configuration again and goes on with it. Accounts tha
 didn't change are not disturbed. If the file has a mistake, or the brokers don't
 accept the new settings of [kafka], hinged logs it and goes on with the old
 configuration. What is in [[account]], [kafka], [milter] and [backups], and log_level,
-takes effect at once, except group, topics.input and topics.snapshots of [kafka] and
-listen, remote and max_connections of [milter]. The rest needs a restart, and hinged
-names what changed of it. On a terminal SIGHUP ends
-hinged.
+takes effect at once, except group, topics.input and topics.snapshots of [kafka], and
+[milter] if its socket changed. The rest needs a restart, and hinged names what changed
+of it. On a terminal SIGHUP ends hinged.
 
 On a terminal it shows what it does: what it marks and why, what it is unsure
 about, and what it learns from you. Subjects appear only there and on the
@@ -119,9 +119,36 @@ func runDaemon(ctx context.Context, path string, stderr io.Writer) error {
 	if err := web.open(ctx, d); err != nil {
 		return errors.Join(err, d.Close(), wire.close())
 	}
-	mail := openMailFilter(c, d, log, web)
+	mail := openMilter(c, d, log)
 	r := &running{daemon: d, path: path, config: c, level: level, log: log, manager: manager, tell: tell, web: web, mail: mail, link: wire}
-	return errors.Join(r.serve(ctx, hangups), mail.close(), web.close(), d.Close(), r.link.close())
+	return errors.Join(r.serve(ctx, hangups), mail.Stop(), web.close(), d.Close(), r.link.close())
+}
+
+// openMilter answers mail servers until Stop; nil without [milter]. If it can't listen, the
+// daemon goes on without: to mark mail matters more, and the mail server delivers all the same.
+func openMilter(c *config.Config, d *daemon.Daemon, log *slog.Logger) *milter.Server {
+	if c.Milter == nil {
+		return nil
+	}
+	s, err := milter.Listen(milter.Options{
+		Socket: c.Milter.Socket, Settings: milterSettings(c), Log: log,
+		Decide: func(ctx context.Context, account string, mail []byte) (desk.Classification, error) {
+			return desk.Classify.Do(ctx, d, account, desk.ClassifyRequest{Mail: mail})
+		},
+	})
+	if err != nil {
+		const problem = "mail servers are not answered, so mail is delivered without hinged's header"
+		log.Error(problem, "error", err)
+		d.Warn("milter", problem+": "+err.Error())
+		return nil
+	}
+	d.FilteredBy(s.Status)
+	log.Info("answering mail servers", "socket", c.Milter.Socket)
+	return s
+}
+
+func milterSettings(c *config.Config) milter.Settings {
+	return milter.Settings{Deadline: c.Milter.Deadline.Std(), AccountOf: c.AccountOf()}
 }
 
 // logger logs as the configuration says: on a terminal it returns a view that shows the

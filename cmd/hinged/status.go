@@ -14,7 +14,6 @@ import (
 	"github.com/hinged/hinged/internal/account/words"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/internal/face/milter"
 	"github.com/hinged/hinged/internal/measure/ceiling"
 	"github.com/hinged/hinged/internal/run/stream"
 )
@@ -183,18 +182,9 @@ func milterWords(m *desk.MilterStatus) string {
 	if m == nil {
 		return ""
 	}
-	var without []string
+	text := fmt.Sprintf("mail server: %s, %d connections, messages:", m.Socket, m.Connections)
 	for _, result := range slices.Sorted(maps.Keys(m.Messages)) {
-		if result != milter.Decided {
-			without = append(without, fmt.Sprintf("%d %s", m.Messages[result], result))
-		}
-	}
-	text := fmt.Sprintf("mail server: %s, %d connections, %d messages got a header", m.Listen, m.Connections, m.Messages[milter.Decided])
-	if len(without) > 0 {
-		text += "; without one: " + strings.Join(without, ", ")
-	}
-	if m.Refused > 0 {
-		text += fmt.Sprintf("; %d connections were too many", m.Refused)
+		text += fmt.Sprintf(" %d %s", m.Messages[result], result)
 	}
 	return text + "\n"
 }

@@ -35,7 +35,7 @@ func benchSite(b *testing.B) (s *filterSite, socket string) {
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf(`state_dir = %q
 socket = %q
 [milter]
-listen = "unix:%s"
+socket = %q
 [[account]]
 name = "ann"
 owner = ["ann@example.org"]

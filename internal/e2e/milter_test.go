@@ -55,11 +55,12 @@ func newMilterSite(t testing.TB, several bool, forged string) *milterSite {
 	if out, err := exec.Command("install", "-d", "-o", s.user.Username, "-g", "postfix", "-m", "2770", dir).CombinedOutput(); err != nil {
 		t.Fatalf("install: %v\n%s", err, out)
 	}
-	account := func(name, label string) string {
+	account := func(name, label, recipients string) string {
 		return fmt.Sprintf(`
 [[account]]
 name = %q
 owner = ["%s@example.org"]
+%s
 shadow = "off"
 [[account.rule]]
 match = "from:%s"
@@ -69,13 +70,13 @@ address = "127.0.0.1:1"
 tls = "none"
 username = "me"
 password_command = ["echo", "none"]
-`, name, name, boss, label)
+`, name, name, recipients, boss, label)
 	}
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf("state_dir = %q\nsocket = %q\n%s%s%s",
 		filepath.Join(s.dir, "state"), s.socket,
 		// A busy machine may take its time.
-		strings.Replace(s.printedMilter("Set up hinged", 2), `"unix:/var/spool/postfix/hinged/milter.sock"`, fmt.Sprintf("\"unix:%s\"\ndeadline = \"1m\"", socket), 1),
-		account("ann", "important"), account("bob", "ordinary")), 0o600)
+		strings.Replace(s.printedMilter("Set up hinged", 2), `"/var/spool/postfix/hinged/milter.sock"`, fmt.Sprintf("%q\ndeadline = \"1m\"", socket), 1),
+		account("ann", "important", s.printedMilter("Set up hinged", 3)), account("bob", "ordinary", "")), 0o600)
 	s.runDaemon()
 
 	boxes := filepath.Join(s.dir, "boxes")
@@ -206,7 +207,7 @@ func TestMilterWithPostfix(t *testing.T) {
 	}
 	status := exec.Command(s.real, "status")
 	status.Env, status.SysProcAttr = s.env(), s.as
-	if out, err := status.Output(); err != nil || !strings.Contains(string(out), "4 messages got a header; without one: 1 nobody, 2 several") {
+	if out, err := status.Output(); err != nil || !strings.Contains(string(out), "messages: 4 decided 1 nobody 2 several") {
 		t.Errorf("status: %v\n%s", err, out)
 	}
 	s.stop()

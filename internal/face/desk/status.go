@@ -43,10 +43,8 @@ type Status struct {
 
 // MilterStatus is the status of the filter for a mail server, since the daemon started.
 type MilterStatus struct {
-	Listen      string            `json:"listen"`      // where it listens
-	Connections int               `json:"connections"` // open connections of mail servers
-	Refused     uint64            `json:"refused"`     // connections refused because there were too many
-	HeldBytes   int64             `json:"held_bytes"`  // bytes of messages in memory
+	Socket      string            `json:"socket"`      // where it listens
+	Connections int64             `json:"connections"` // open connections of mail servers
 	Messages    map[string]uint64 `json:"messages"`    // messages by result; only those of decided got a header
 }
 

@@ -57,8 +57,6 @@ type Metrics struct {
 	scored   *prometheus.CounterVec
 	feedback *prometheus.CounterVec
 	took     prometheus.Histogram
-	milter   *prometheus.CounterVec
-	answered prometheus.Histogram
 	ready    ready
 	alive    probe
 }
@@ -82,15 +80,6 @@ func New(o Options) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.000_125, 2, 16),
 		}),
 	}
-	m.milter = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hinged_milter_messages_total",
-		Help: "Messages of a mail server since the process started, by result. Only decided ones got a header (docs/milter.md).",
-	}, []string{"result"})
-	m.answered = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "hinged_milter_duration_seconds",
-		Help:    "Time from the end of a message of a mail server to the answer.",
-		Buckets: prometheus.ExponentialBuckets(0.000_25, 2, 16),
-	})
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -99,7 +88,7 @@ func New(o Options) *Metrics {
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(o.Version, runtime.Version()).Set(1)
 	m.registry.MustRegister(
-		m.feedback, m.took, m.milter, m.answered, build, newStatus(m),
+		m.feedback, m.took, build, newStatus(m),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -134,12 +123,6 @@ func (m *Metrics) Scored(s desk.Scored) {
 	m.took.Observe(s.Took.Seconds())
 }
 
-// Filtered counts a message of a mail server, and how long the answer took.
-func (m *Metrics) Filtered(result string, took time.Duration) {
-	m.milter.WithLabelValues(result).Inc()
-	m.answered.Observe(took.Seconds())
-}
-
 // begin has the counters of decisions begin at 0, so that the first one is seen as a rise.
 func (m *Metrics) begin(account string) {
 	for _, verdict := range []string{"important", "unsure", "ordinary"} {
@@ -154,7 +137,7 @@ type status struct {
 	streams    []ofStream
 	partitions []ofPartition
 
-	lessons, loss, kafkaDecisions, dead, size, count, warnings *metric
+	lessons, loss, kafkaDecisions, dead, size, count, warnings, milter *metric
 
 	mu     sync.Mutex
 	counts map[series]grown
@@ -179,6 +162,7 @@ func newStatus(m *Metrics) *status {
 		kafkaDecisions: newMetric(true, "hinged_kafka_decisions_total", "Decisions produced, by verdict.", "verdict"),
 		dead:           newMetric(true, "hinged_kafka_dead_letters_total", "Refused records, by reason.", "reason"),
 		size:           newMetric(false, "hinged_db_size_bytes", "Size of the store."),
+		milter:         newMetric(true, "hinged_milter_messages_total", "Messages of a mail server since the process started, by result. Only decided ones got a header (docs/milter.md).", "result"),
 		count:          newMetric(false, "hinged_accounts", "Accounts with a mail server."),
 		warnings:       newMetric(false, "hinged_daemon_warnings", "Warnings that status shows about the whole daemon."),
 		counts:         map[series]grown{},
@@ -215,6 +199,11 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	s.put(out, s.warnings, float64(len(now.Warnings)))
 	if now.Stream != nil {
 		s.stream(out, now.Stream)
+	}
+	if now.Milter != nil {
+		for result, n := range now.Milter.Messages {
+			s.put(out, s.milter, float64(n), result)
+		}
 	}
 	s.file(out)
 }

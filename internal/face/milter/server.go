@@ -3,7 +3,7 @@
 // Package milter adds hinged's header fields to mail while the mail server takes it, before
 // anybody can read it. It speaks the protocol of Sendmail's mail filters, as Postfix does.
 //
-//	mail server ─▶ guard (whole, well-formed packets) ─▶ go-milter ─▶ message ─▶ Decide
+//	mail server ─▶ guard (whole packets that do no harm) ─▶ go-milter ─▶ message ─▶ Decide
 //	           ◀─ forged fields out, our two in, accept ◀──────────────┘
 //
 // It never refuses, delays or loses mail: whatever goes wrong, the answer is "accept". What
@@ -11,6 +11,7 @@
 package milter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,174 +33,127 @@ import (
 
 // Results of a message. All but Decided leave it without our fields.
 const (
-	Decided  = "decided"  // our fields were added
-	Several  = "several"  // its recipients are not all of one account
-	Nobody   = "nobody"   // no recipient has an account here
-	Paused   = "paused"   // the account is
-	Late     = "late"     // no decision before the deadline
-	Overload = "overload" // too many decisions or bytes at once
-	Failed   = "failed"   // the decision failed
+	Decided = "decided" // our fields were added
+	Several = "several" // its recipients are not all of one account
+	Nobody  = "nobody"  // no recipient has an account here
+	Late    = "late"    // no decision before the deadline, or no memory for the message
+	Failed  = "failed"  // the decision failed
 )
 
-// Results returns all of them.
-func Results() []string {
-	return []string{Decided, Several, Nobody, Paused, Late, Overload, Failed}
-}
-
 const (
-	// idle bounds the wait for the next message. A mail server keeps its connection for as
-	// long as its own client keeps it: Postfix' smtpd_timeout is 5 minutes.
-	idle = 10 * time.Minute
-	// patience bounds the wait for the rest of a packet, and of a message once it has begun:
-	// mail servers have all of it by then.
-	patience = 30 * time.Second
+	// maxConnections is twice as many as Postfix opens if its process limit is the usual one.
+	maxConnections = 200
+	// maxMail is how many bytes of a message are decided by: as many as max_bytes usually is, and
+	// one more, so that a longer one is told.
+	maxMail = 16<<20 + 1
 	// budget is how many bytes of messages are held at once, of all connections.
 	budget = 64 << 20
+	// idle bounds the wait for a packet. A mail server keeps its connection for as long as its own
+	// client keeps it: Postfix' smtpd_timeout is 5 minutes.
+	idle = 10 * time.Minute
+	// patience bounds the wait for the negotiation, and for the rest of a message once its header
+	// has begun: mail servers have all of it by then.
+	patience = time.Minute
 	// stopPatience bounds the wait for answers under way when the server stops.
 	stopPatience = 3 * time.Second
 )
 
 // Options are what a Server needs to know.
 type Options struct {
-	Listen         string // "unix:" and a path, or "inet:" and host:port
-	MaxConnections int
-	// Settings are asked for at the beginning of each message.
-	Settings func() Settings
+	Socket   string // its path
+	Settings Settings
 	// Decide decides a message for an account, as if it had just arrived. It is called on
 	// several goroutines at once, and ends with its context if it can.
 	Decide func(ctx context.Context, account string, mail []byte) (desk.Classification, error)
-	// Observe is told of every message, and how long the answer to its end took; nil: of none.
-	Observe func(result string, took time.Duration)
-	Log     *slog.Logger
+	Log    *slog.Logger
 
-	Idle, Patience time.Duration // 0: the usual ones
-	Budget         int64         // 0: the usual one
+	idle, patience time.Duration // 0: the usual ones
+	budget         int64         // 0: the usual one
 }
 
 // Settings may change from message to message.
 type Settings struct {
 	Deadline time.Duration // of an answer
-	MaxBytes int           // how much of a message is decided by
-	// AccountOf returns whose mail an address gets, "" for nobody's.
+	// AccountOf returns whose mail an address gets, "" for nobody's. Safe for concurrent use.
 	AccountOf func(address string) (account string)
 }
 
 // Server answers mail servers.
 type Server struct {
-	o        Options
-	listener net.Listener
-	path     string // of the socket; "" for none
-	library  *milter.Server
-	served   chan error
-	ctx      context.Context // of decisions
-	cancel   context.CancelFunc
-	deciding chan struct{} // has room for the decisions that go on at once
-	held     atomic.Int64  // bytes of messages
-	work     sync.WaitGroup
+	o                 Options
+	settings          atomic.Pointer[Settings]
+	library           *milter.Server
+	ctx               context.Context // done when it stops
+	cancel            context.CancelFunc
+	deciding          chan struct{}  // has room for the decisions that go on at once
+	work              sync.WaitGroup // decisions, and serving
+	connections, held atomic.Int64   // held are bytes of messages
 
 	mu      sync.Mutex
-	stopped chan struct{}
-	guards  map[*guard]bool
-	refused uint64
-	counts  map[string]uint64
+	results map[string]uint64
 }
 
-//nolint:gochecknoinits // the library has one log for all servers; the guard has logged what matters
+//nolint:gochecknoinits // the library has one log for all servers; the guard logs what matters
 func init() { milter.LogWarning = func(string, ...any) {} }
 
-// Listen opens the socket and answers there until Stop. A socket that was left over is
-// replaced; it is for its owner and the group of its directory or process.
+// Listen opens the socket, for its owner and the group of its directory or process, and
+// answers there until Stop. A socket that was left over is replaced.
 func Listen(o Options) (*Server, error) {
-	if o.Idle == 0 {
-		o.Idle = idle
+	o.idle, o.patience, o.budget = cmp.Or(o.idle, idle), cmp.Or(o.patience, patience), cmp.Or(o.budget, budget)
+	// A directory that ListenUnix makes would be one that no mail server may enter.
+	_, err := os.Stat(filepath.Dir(o.Socket))
+	var l net.Listener
+	if err == nil {
+		l, err = control.ListenUnix(o.Socket, 0o660)
 	}
-	if o.Patience == 0 {
-		o.Patience = patience
-	}
-	if o.Budget == 0 {
-		o.Budget = budget
-	}
-	s := &Server{
-		o: o, served: make(chan error, 1), stopped: make(chan struct{}), guards: map[*guard]bool{}, counts: map[string]uint64{},
-		// The accounts' own work comes first.
-		deciding: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	var err error
-	if s.listener, s.path, err = listen(o.Listen); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("milter: %w", err)
 	}
+	// The accounts' own work comes first.
+	s := &Server{o: o, results: map[string]uint64{}, deciding: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	s.Use(o.Settings)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.library = milter.NewServer(
-		milter.WithDynamicMilter(func(_ uint32, _ milter.OptAction, protocol milter.OptProtocol, _ milter.DataSize) milter.Milter {
-			return &message{server: s, maySkip: protocol&milter.OptSkip != 0}
-		}),
+		milter.WithMilter(func() milter.Milter { return &message{server: s} }),
 		milter.WithActions(milter.OptAddHeader|milter.OptChangeHeader),
+		milter.WithReadTimeout(o.idle),
 		// One answer for each chunk of the body, one at the end, and none else.
 		milter.WithProtocols(milter.OptNoConnect|milter.OptNoHelo|milter.OptNoData|milter.OptNoUnknown|
 			milter.OptNoMailReply|milter.OptNoRcptReply|milter.OptNoHeaderReply|milter.OptNoEOHReply|
 			milter.OptSkip|milter.OptHeaderLeadingSpace),
 	)
-	go func() { s.served <- s.library.Serve(gate{s.listener, s}) }()
+	s.work.Go(func() {
+		_ = s.library.Serve(gate{l, s}) // until Stop
+		_ = l.Close()
+	})
 	return s, nil
 }
 
-func listen(address string) (l net.Listener, path string, err error) {
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		// A directory that is made here would be one that no mail server may enter.
-		if _, err = os.Stat(filepath.Dir(path)); err == nil {
-			l, err = control.ListenUnix(path, 0o660)
-		}
-		return l, path, err
-	}
-	l, err = new(net.ListenConfig).Listen(context.Background(), "tcp", strings.TrimPrefix(address, "inet:"))
-	return l, "", err
-}
+// Use has messages that begin from now on go by other settings. Safe for concurrent use.
+func (s *Server) Use(settings Settings) { s.settings.Store(&settings) }
 
-// Stop lets answers under way end, for a while, hangs up and removes the socket.
+// Stop hangs up, after answers under way, and removes the socket. A nil Server has none.
 func (s *Server) Stop() error {
-	s.mu.Lock()
-	close(s.stopped)
-	for g := range s.guards {
-		_ = g.Conn.SetReadDeadline(time.Unix(1, 0)) // whoever waits for a packet ends
+	if s == nil {
+		return nil
 	}
-	s.mu.Unlock()
+	s.cancel()
 	ctx, done := context.WithTimeout(context.Background(), stopPatience)
 	defer done()
 	err := s.library.Shutdown(ctx)
-	s.cancel()
-	if serving := <-s.served; !errors.Is(serving, milter.ErrServerClosed) {
-		err = errors.Join(err, serving)
-	}
 	s.work.Wait()
-	if s.path != "" {
-		err = errors.Join(err, os.Remove(s.path))
-	}
-	return err
+	return errors.Join(err, os.Remove(s.o.Socket))
 }
 
 // Status says how the server is doing. Safe for concurrent use.
 func (s *Server) Status() *desk.MilterStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &desk.MilterStatus{Listen: s.o.Listen, Connections: len(s.guards), Refused: s.refused, HeldBytes: s.held.Load(), Messages: maps.Clone(s.counts)}
+	return &desk.MilterStatus{Socket: s.o.Socket, Connections: s.connections.Load(), Messages: maps.Clone(s.results)}
 }
 
-func (s *Server) count(result string, took time.Duration) {
+func (s *Server) count(result string) {
 	s.mu.Lock()
-	s.counts[result]++
-	s.mu.Unlock()
-	if s.o.Observe != nil {
-		s.o.Observe(result, took)
-	}
+	defer s.mu.Unlock()
+	s.results[result]++
 }
-
-// reserve takes n bytes out of the budget, unless there are too few.
-func (s *Server) reserve(n int) bool {
-	if s.held.Add(int64(n)) <= s.o.Budget {
-		return true
-	}
-	s.release(n)
-	return false
-}
-
-func (s *Server) release(n int) { s.held.Add(-int64(n)) }

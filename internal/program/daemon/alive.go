@@ -80,21 +80,7 @@ func (d *Daemon) ShownAt(url string, link func() desk.DashboardLink) {
 
 // FilteredBy has Status tell how the filter for a mail server is doing. Safe for concurrent
 // use, as status must be.
-func (d *Daemon) FilteredBy(status func() *desk.MilterStatus) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.milter = status
-}
-
-func (d *Daemon) filtered() *desk.MilterStatus {
-	d.mu.Lock()
-	status := d.milter
-	d.mu.Unlock()
-	if status == nil {
-		return nil
-	}
-	return status()
-}
+func (d *Daemon) FilteredBy(status func() *desk.MilterStatus) { d.milter.Store(&status) }
 
 // Dashboard implements desk.Host.
 func (d *Daemon) Dashboard(context.Context) (desk.DashboardLink, error) {

@@ -64,12 +64,13 @@ type Daemon struct {
 	reloads  chan *reload
 	gone     chan struct{} // closed when Run has ended
 
+	milter atomic.Pointer[func() *desk.MilterStatus] // nil: there is none
+
 	mu        sync.Mutex
 	backups   backups
 	warnings  map[string]string         // by what they are about
 	dashboard string                    // its address
 	link      func() desk.DashboardLink // makes a link to it; nil: there is no dashboard
-	milter    func() *desk.MilterStatus // nil: there is none
 }
 
 // New opens the store, the control socket and every account. It connects to no

@@ -59,7 +59,10 @@ func (d *Daemon) Each(ctx context.Context, fn func(*desk.Desk) error) error {
 
 // Status implements desk.Host.
 func (d *Daemon) Status(ctx context.Context) (desk.Status, error) {
-	s := desk.Status{Running: true, PID: os.Getpid(), Version: d.opts.Version, Dashboard: d.shownAt(), Warnings: d.warned(), Backups: d.backupStatus(), Milter: d.filtered(), Accounts: []desk.AccountStatus{}}
+	s := desk.Status{Running: true, PID: os.Getpid(), Version: d.opts.Version, Dashboard: d.shownAt(), Warnings: d.warned(), Backups: d.backupStatus(), Accounts: []desk.AccountStatus{}}
+	if status := d.milter.Load(); status != nil {
+		s.Milter = (*status)()
+	}
 	for _, a := range d.all() {
 		of, err := a.Status(ctx)
 		if err != nil {

@@ -110,7 +110,6 @@ func (c *Checker) Run(ctx context.Context) (Report, error) {
 	}
 	if c.Account == "" {
 		c.pages(ctx)
-		c.mailServer(ctx)
 	}
 	for _, a := range accounts {
 		c.rules(a.Name, &a.Judging)

@@ -6,18 +6,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/hinged/hinged/config"
 	"github.com/hinged/hinged/ingest/imap"
-	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
 )
 
@@ -112,50 +108,6 @@ func (c *Checker) pages(ctx context.Context) {
 		who = strings.Join(names, ", ") + " may sign in"
 	}
 	c.add(OK, "", name, "", "it %s; %s", at, who)
-}
-
-// mailServer tests that a mail server can ask, and says what Postfix needs for it.
-func (c *Checker) mailServer(ctx context.Context) {
-	m := c.Config.Milter
-	if m == nil {
-		return
-	}
-	const name = "milter"
-	if c.status != nil && c.status.Milter == nil {
-		c.add(Warn, "", name, "`hinged status` or the log may say why; else restart hinged", "the daemon that runs answers no mail server")
-		return
-	}
-	path, isPath := m.Socket()
-	if c.status == nil && isPath {
-		info, err := os.Stat(filepath.Dir(path))
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no directory", filepath.Dir(path))
-		}
-		if err == nil {
-			err = listenable(path + ".check")
-		}
-		if err != nil {
-			c.add(Fail, "", name, "make a directory for it that hinged may write to and the mail server may enter (docs/milter.md)", "nothing can listen on %s: %v", m.Listen, err)
-			return
-		}
-	}
-	if address := strings.TrimPrefix(m.Listen, "inet:"); c.status == nil && !isPath && !free(ctx, address) {
-		c.add(Warn, "", name, "choose another port in listen, or end what uses this one", "another program listens on %s", address)
-		return
-	}
-	asked := m.Listen
-	if inside, ok := strings.CutPrefix(path, "/var/spool/postfix/"); ok {
-		asked = "unix:" + inside // a path from the queue directory, which is right in a chroot, too
-	}
-	c.add(OK, "", name, "", "mail servers can ask on %s; main.cf of Postfix needs: smtpd_milters = %s, milter_default_action = accept", m.Listen, asked)
-}
-
-func listenable(path string) error {
-	l, err := control.ListenUnix(path, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.Close(), os.Remove(path))
 }
 
 func unencrypted(d *config.Dashboard) bool {
