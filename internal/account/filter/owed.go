@@ -72,10 +72,7 @@ func (f *Messages) Open(now store.Moment, days int) (owed, awaited []Open) {
 		if m.Arrived < now.Add(-OpenDays*day) {
 			break // those before it arrived earlier still
 		}
-		thread := store.ID(0)
-		if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 {
-			thread = id.Thread
-		}
+		thread := f.threadOf(&m)
 		c := threads[thread]
 		if c == nil || thread == 0 {
 			c = &conversation{}
@@ -99,15 +96,25 @@ func (f *Messages) Open(now store.Moment, days int) (owed, awaited []Open) {
 		letters[i].read()
 	}
 	for _, c := range all {
-		if !c.muted && (c.done < c.last || c.done == 0) {
-			owed = append(owed, c.owed[:min(1, len(c.owed))]...)
-			awaited = append(awaited, c.asked[:min(1, len(c.asked))]...)
+		if c.muted || c.done > 0 && c.done >= c.last {
+			continue
 		}
+		owed = append(owed, c.owed[:min(1, len(c.owed))]...)
+		awaited = append(awaited, c.asked[:min(1, len(c.asked))]...)
 	}
 	newest := func(a, b Open) int { return b.compare(a) }
 	slices.SortFunc(owed, newest)
 	slices.SortFunc(awaited, newest)
 	return owed, awaited
+}
+
+// threadOf returns the thread of a message; 0: that is not known.
+func (f *Messages) threadOf(m *store.Message) store.ID {
+	id, known := f.st.IDs.Get(m.ID.Key())
+	if !known || m.ID == 0 {
+		return 0
+	}
+	return id.Thread
 }
 
 // read takes up a letter in its conversation, after those that came before.

@@ -49,8 +49,8 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, o Options)
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	o.addTools(s)
 	err := s.Run(ctx, &bounded{mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine}})
-	if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) { // the client has gone
-		return nil
+	if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
+		err = nil // it was told to end, or the client has gone
 	}
 	return err
 }
