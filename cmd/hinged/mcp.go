@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 
@@ -16,10 +17,7 @@ import (
 	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/face/control"
 	"github.com/hinged/hinged/internal/face/desk"
-	"github.com/hinged/hinged/store/boltfile"
 )
-
-var errTeach = errors.New("the configuration does not let assistants teach: teach is not true in the section [mcp]")
 
 func mcpCommand() *cobra.Command {
 	var account string
@@ -40,14 +38,17 @@ answers come from the store. It ends when the assistant closes standard input.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signal.Ignore(syscall.SIGPIPE) // a client that goes away is no failure
-			o := assistant.Options{Version: versionString(), Account: account, Ask: (&asked{path: configOf(cmd), store: make(chan struct{}, 1)}).ask}
-			conf, err := config.Load(configOf(cmd))
+			path := configOf(cmd)
+			o := assistant.Options{Version: versionString(), Account: account, Ask: func(ctx context.Context, o *desk.Offer, account string, q any) (any, error) {
+				return askFor(ctx, path, o, account, q)
+			}}
+			conf, err := config.Load(path)
 			if err == nil {
 				o.Teach = conf.MCP.Teach
 			} else { // each answer says so, until it is mended
 				fmt.Fprintf(cmd.ErrOrStderr(), "hinged mcp: %v\n", err)
 			}
-			return assistant.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), o)
+			return assistant.Serve(cmd.Context(), os.Stdin, os.Stdout, o)
 		},
 	}
 	accountFlag(c, &account)
@@ -55,34 +56,15 @@ answers come from the store. It ends when the assistant closes standard input.`,
 	return c
 }
 
-// asked is who answers an assistant. It reads the configuration at path for each question: a
-// daemon may start, stop or move meanwhile.
-type asked struct {
-	path  string
-	store chan struct{} // has room for one who opens the store
-}
-
-func (a *asked) ask(ctx context.Context, o *desk.Offer, account string, q any) (out any, err error) {
-	c, err := config.Load(a.path)
+// askFor answers an assistant. It reads the configuration at path for each question: a daemon may
+// start, stop or move meanwhile.
+func askFor(ctx context.Context, path string, o *desk.Offer, account string, q any) (any, error) {
+	c, err := config.Load(path)
 	if err != nil {
 		return nil, err
 	}
 	if o.Name == desk.Label.Name && !c.MCP.Teach {
-		return nil, errTeach
+		return nil, errors.New("the configuration does not let assistants teach: teach is not true in the section [mcp]")
 	}
-	at, err := control.Dial(ctx, c.Socket)
-	if errors.Is(err, control.ErrNotRunning) {
-		select {
-		case a.store <- struct{}{}:
-			defer func() { <-a.store }()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		at, err = connectTo(ctx, c, boltfile.Options{})
-	}
-	if err != nil {
-		return nil, err
-	}
-	out, err = control.AskFor(ctx, at, o, account, q)
-	return out, errors.Join(err, at.Close())
+	return with(ctx, path, func(at *control.At) (any, error) { return control.AskFor(ctx, at, o, account, q) })
 }

@@ -52,10 +52,10 @@ label = "ordinary"
 			t.Fatal(err)
 		}
 		for _, l := range o.Owed.Letters {
-			owed += " " + l.Subject + " from " + l.From
+			owed += " " + l.Subject + " from " + l.With
 		}
 		for _, l := range o.Waiting.Letters {
-			waiting += " " + l.Subject + " to " + l.To
+			waiting += " " + l.Subject + " to " + l.With
 		}
 		return owed, waiting
 	}

@@ -57,7 +57,7 @@ var layers = []struct {
 	{"internal/face/naming", []string{"featurize", "internal/account/words", "internal/run/writer", "model", "store", "store/boltfile"}},
 	{"internal/face/desk", []string{"featurize", "ingest", "ingest/kafka", "internal/measure/ceiling", "internal/account/filter", "internal/account/ledger", "internal/account/past", "internal/face/naming", "internal/host/passthrough", "internal/run/pipeline", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "internal/run/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/face/control", []string{"docs", "internal/face/desk", "internal/host/passthrough", "internal/run/stream", "store", "store/boltfile"}},
-	{"internal/face/assistant", []string{"docs", "internal/face/control", "internal/face/desk"}},
+	{"internal/face/assistant", []string{"internal/face/desk"}},
 	{"internal/program/daemon", []string{"featurize", "ingest/...", "internal/measure/ceiling", "internal/face/control", "internal/face/desk", "internal/account/filter", "internal/account/ledger", "internal/account/past", "internal/run/pipeline", "internal/run/stream", "internal/measure/whatif", "internal/account/words", "internal/run/writer", "model", "store", "store/boltfile", "store/copies"}},
 	{"internal/face/metrics", []string{"ingest/kafka", "internal/face/desk", "internal/run/stream", "store/boltfile"}},
 	{"internal/face/milter", []string{"internal/face/control", "internal/face/desk", "internal/host/passthrough"}},

@@ -35,34 +35,27 @@ func came(at, clock store.Moment) store.Moment {
 // Open is a letter without an answer.
 type Open struct {
 	Message store.MessageKey
-	Row     store.Message
 	Since   store.Moment // when it came, or was sent
-	More    int          // later letters in its thread of which the same is true
+	seq     uint64
 }
 
-// turn is when a letter had its turn in a thread.
-type turn struct {
-	at  store.Moment
-	seq uint64
+func (o Open) compare(other Open) int {
+	return cmp.Or(cmp.Compare(o.Since, other.Since), cmp.Compare(o.seq, other.seq))
 }
 
-func compareTurns(a, b turn) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) }
-
-func later(a, b turn) turn {
-	if compareTurns(a, b) < 0 {
-		return b
-	}
-	return a
+// letter is what somebody wrote in a conversation. answers: it ends what others of the
+// conversation wait for. open: it waits for an answer itself, unless it gets one.
+type letter struct {
+	Open
+	in                 *conversation
+	own, answers, open bool
 }
-
-func (o *Open) turn() turn { return turn{o.Since, o.Row.Seq} }
 
 // conversation is what is known of one thread while its letters are looked at.
 type conversation struct {
-	mine, theirs turn   // the last letter of the owner and of others
-	last, done   uint64 // the number of the last letter, and Message.Done
-	muted        bool
-	owed, asked  []Open // the newest first
+	last, done  uint64 // the number of the last letter, and Message.Done
+	muted       bool
+	owed, asked []Open // without an answer until now, the oldest first
 }
 
 // Open returns the letters without an answer for so many days at now: owed are important ones of
@@ -74,72 +67,67 @@ type conversation struct {
 // the message to Archive, Junk or Trash, deleting it, and a Closed after which nothing came.
 func (f *Messages) Open(now store.Moment, days int) (owed, awaited []Open) {
 	threads, all := map[store.ID]*conversation{}, []*conversation{}
-	from, until := now.Add(-OpenDays*day), now.Add(-time.Duration(days)*day)
+	var letters []letter
 	for k, m := range f.Newest() {
-		if m.Arrived < from {
+		if m.Arrived < now.Add(-OpenDays*day) {
 			break // those before it arrived earlier still
 		}
-		thread := store.ID(0)
-		if id, ok := f.st.IDs.Get(m.ID.Key()); ok && m.ID != 0 {
-			thread = id.Thread
-		}
+		thread := f.threadOf(&m)
 		c := threads[thread]
 		if c == nil || thread == 0 {
 			c = &conversation{}
 			threads[thread], all = c, append(all, c)
 		}
-		c.read(f, k, &m, thread != 0, until)
-	}
-	for _, c := range all {
-		if c.muted || c.done >= c.last && c.done > 0 {
+		c.done, c.muted = max(c.done, m.Done), c.muted || ingest.HasFlag(m.Heard, "$muted")
+		role := ingest.Role(m.Role)
+		if m.Claimed || role == ingest.RoleJunk || role == ingest.RoleDrafts || m.NoAnswer && !m.Own || m.Own && thread == 0 {
 			continue
 		}
-		owed = oldestOf(owed, c.owed, c.mine)
-		awaited = oldestOf(awaited, c.asked, c.theirs)
+		c.last = max(c.last, m.Seq)
+		l := letter{Open{k, m.Arrived, m.Seq}, c, m.Own, !m.NoAnswer, false}
+		if m.Came > 0 {
+			l.Since = m.Came
+		}
+		l.open = l.Since <= now.Add(-time.Duration(days)*day) && (m.Own && m.Asks || !m.Own && f.isOwed(&m)) && f.lies(k, &m)
+		letters = append(letters, l)
 	}
-	newest := func(a, b Open) int { return compareTurns(b.turn(), a.turn()) }
+	slices.SortFunc(letters, func(a, b letter) int { return a.compare(b.Open) })
+	for i := range letters {
+		letters[i].read()
+	}
+	for _, c := range all {
+		if c.muted || c.done > 0 && c.done >= c.last {
+			continue
+		}
+		owed = append(owed, c.owed[:min(1, len(c.owed))]...)
+		awaited = append(awaited, c.asked[:min(1, len(c.asked))]...)
+	}
+	newest := func(a, b Open) int { return b.compare(a) }
 	slices.SortFunc(owed, newest)
 	slices.SortFunc(awaited, newest)
 	return owed, awaited
 }
 
-// oldestOf appends to list the oldest of some letters that came after the last answer.
-func oldestOf(list, some []Open, answered turn) []Open {
-	some = slices.DeleteFunc(some, func(o Open) bool { return compareTurns(o.turn(), answered) <= 0 })
-	if len(some) == 0 {
-		return list
+// threadOf returns the thread of a message; 0: that is not known.
+func (f *Messages) threadOf(m *store.Message) store.ID {
+	id, known := f.st.IDs.Get(m.ID.Key())
+	if !known || m.ID == 0 {
+		return 0
 	}
-	oldest := slices.MinFunc(some, func(a, b Open) int { return compareTurns(a.turn(), b.turn()) })
-	oldest.More = len(some) - 1
-	return append(list, oldest)
+	return id.Thread
 }
 
-// read takes up a letter, which those that came later precede. threaded: its thread is known.
-func (c *conversation) read(f *Messages, k store.MessageKey, m *store.Message, threaded bool, until store.Moment) {
-	role := ingest.Role(m.Role)
-	c.done, c.muted = max(c.done, m.Done), c.muted || ingest.HasFlag(m.Heard, "$muted")
-	if m.Claimed || !m.Own && m.NoAnswer || role == ingest.RoleJunk || role == ingest.RoleDrafts {
-		return
+// read takes up a letter in its conversation, after those that came before.
+func (l *letter) read() {
+	ends, begins := &l.in.asked, &l.in.owed
+	if l.own {
+		ends, begins = begins, ends
 	}
-	since := m.Arrived
-	if m.Came > 0 {
-		since = m.Came
+	if l.answers {
+		*ends = nil
 	}
-	entry := Open{Message: k, Row: *m, Since: since}
-	c.last = max(c.last, m.Seq)
-	switch {
-	case m.Own && threaded:
-		if !m.NoAnswer {
-			c.mine = later(c.mine, entry.turn())
-		}
-		if m.Asks && since <= until && f.lies(k, m, true) {
-			c.asked = append(c.asked, entry)
-		}
-	case !m.Own:
-		c.theirs = later(c.theirs, entry.turn())
-		if since <= until && f.isOwed(m) && f.lies(k, m, false) {
-			c.owed = append(c.owed, entry)
-		}
+	if l.open {
+		*begins = append(*begins, l.Open)
 	}
 }
 
@@ -150,32 +138,28 @@ func (f *Messages) isOwed(m *store.Message) bool {
 	if m.Pending.Label != 0 && !m.Pending.Back {
 		label, source = m.Pending.Label, m.Pending.Source
 	}
-	said := isWord(source) && source != store.SourceForwarded && source != store.SourceMoved
 	id, _ := f.st.IDs.Get(m.ID.Key())
 	switch {
 	case m.ID != 0 && id.Answered, source == store.SourceAnswered, ingest.HasFlag(m.Heard, `\answered`):
 		return false
 	case label == model.Ordinary && isWord(source):
 		return false
-	case label == model.Important && said:
+	case label == model.Important && isWord(source) && source != store.SourceForwarded && source != store.SourceMoved:
 		return true
 	}
 	return m.Outcome == store.DecidedImportant && m.Personal && m.Reason != store.ReasonLookalike
 }
 
-// lies reports whether a message lies where mail waits to be dealt with; of one that was sent,
+// lies reports whether a message lies where mail waits to be dealt with; of the owner's own,
 // whether it is there still. Mail of a stream lies nowhere.
-func (f *Messages) lies(k store.MessageKey, m *store.Message, sent bool) bool {
-	if f.st.Boxes.Len() == 0 {
-		return true
-	}
-	if m.Copies == 0 {
-		return false
+func (f *Messages) lies(k store.MessageKey, m *store.Message) bool {
+	if f.st.Boxes.Len() == 0 || m.Copies == 0 {
+		return f.st.Boxes.Len() == 0
 	}
 	for at := range f.ledger.Places.Of(k) {
 		switch role := f.ledger.Places.Role(at.Mailbox); {
 		case role == ingest.RoleTrash || role == ingest.RoleJunk:
-		case sent || !ledger.Excluded(role) && role != ingest.RoleArchive && !f.ledger.Copies.Is(k, at):
+		case m.Own || !ledger.Excluded(role) && role != ingest.RoleArchive && !f.ledger.Copies.Is(k, at):
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ package assistant
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,21 +122,15 @@ func TestTheToolsAreThereAndAnnotated(t *testing.T) {
 				t.Errorf("%s does not say what is data: %s", tool.Name, tool.Description)
 			}
 		}
-		for _, tool := range tools {
-			got := have[tool.name]
-			switch {
-			case tool.teaches && !teach:
-				if got != nil {
-					t.Error("the tool that teaches is there unasked")
-				}
-			case got == nil && tool.name == "owed":
-				t.Log("no verb owed yet")
-			case got == nil:
-				t.Errorf("there is no tool %s: the desk has no verb %s any more; change the table in tools.go", tool.name, tool.verb)
-			case got.Annotations.ReadOnlyHint == tool.teaches:
-				t.Errorf("%s says readOnlyHint: %v", tool.name, got.Annotations.ReadOnlyHint)
+		want := []string{"status", "decisions", "explain", "ask", "owed"}
+		if teach {
+			want = append(want, "learn")
+		}
+		for _, name := range want {
+			if got := have[name]; got == nil || got.Annotations.ReadOnlyHint == (name == "learn") {
+				t.Errorf("%s is %+v", name, got)
 			}
-			delete(have, tool.name)
+			delete(have, name)
 		}
 		if len(have) > 0 {
 			t.Errorf("there are tools that nobody listed: %v", have)
@@ -152,6 +147,7 @@ func TestWhatStrangersWroteIsSetApart(t *testing.T) {
 		Message: "0123456789abcdef", Arrived: &now, From: hostile, Facts: []string{hostile}, Subject: []string{hostile, "x"},
 		Outcome: "important", Stands: "important", For: []string{`"bodyword"`}, Against: []string{`"bodyword"`},
 	}
+	verbs := map[string]string{"messages": "decisions"}
 	answers := map[string]any{
 		"decisions": desk.Messages{Account: "me", Messages: []desk.MessageSummary{m}},
 		"ask":       desk.Questions{Account: "me", Questions: []desk.Question{{MessageSummary: m}}},
@@ -166,8 +162,7 @@ func TestWhatStrangersWroteIsSetApart(t *testing.T) {
 		}},
 	}
 	c := client(t, Options{Ask: func(_ context.Context, o *desk.Offer, _ string, _ any) (any, error) {
-		at := slices.IndexFunc(tools, func(t tool) bool { return t.verb == o.Name })
-		return answers[tools[at].name], nil
+		return answers[cmp.Or(verbs[o.Name], o.Name)], nil
 	}})
 	for name := range answers {
 		args := map[string]any{}
@@ -256,6 +251,8 @@ func TestArgumentsReachTheVerb(t *testing.T) {
 	}{
 		{c, "decisions", map[string]any{"outcome": "unsure", "most": 50, "account": "other"}, "other", `{"outcome":"unsure","most":50}`},
 		{c, "decisions", nil, "", `{"most":10}`},
+		{c, "ask", map[string]any{"most": 1000}, "", `{"since":"0001-01-01T00:00:00Z","most":50}`},
+		{c, "owed", map[string]any{"days": 7}, "", `{"days":7}`},
 		{client(t, only), "decisions", nil, "me", `{"most":10}`},
 		{c, "explain", map[string]any{"message": "01234567"}, "", `{"message":{"name":"01234567"}}`},
 		{c, "learn", map[string]any{"label": "important", "messages": []string{"01234567"}}, "", `{"label":"important","messages":[{"name":"01234567"}]}`},
@@ -273,17 +270,16 @@ func TestArgumentsReachTheVerb(t *testing.T) {
 		args map[string]any
 		want string
 	}{
-		{c, "decisions", map[string]any{"most": 51}, "most: maximum: got 51, want 50"},
-		{c, "decisions", map[string]any{"content": "x"}, "the arguments of decisions are: account, before, below, messages, most, outcome, search, wrong"},
-		{client(t, only), "decisions", map[string]any{"account": "other"}, "'account' not allowed"},
-		{c, "explain", nil, "missing property 'message'"},
-		{c, "learn", map[string]any{"label": "junk", "messages": []string{"01234567"}}, "label: value must be one of 'important', 'ordinary'"},
+		{c, "decisions", map[string]any{"most": "many"}, "most"},
+		{c, "decisions", map[string]any{"content": "x"}, "content"},
+		{client(t, only), "decisions", map[string]any{"account": "other"}, "only the account me may be asked about here"},
+		{c, "explain", nil, "message"},
 	} {
 		if said, failed := text(t, tt.c, tt.tool, tt.args); !failed || !strings.Contains(said, tt.want) {
 			t.Errorf("%s %v: got %s, want %s", tt.tool, tt.args, said, tt.want)
 		}
 	}
-	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "forget"}); err == nil || !strings.Contains(err.Error(), "there are status, decisions, ask,") {
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "forget"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
 		t.Errorf("an unknown tool: %v", err)
 	}
 }
@@ -297,30 +293,31 @@ func TestAnErrorIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestBadLinesAreAnsweredAndDoNotEndIt(t *testing.T) {
-	s := serve(t, Options{Ask: always(desk.Status{Version: "made up"})})
-	s.send(t, hello)
-	s.next(t)
-	for _, tt := range []struct{ line, want string }{
-		{"nonsense", `"code":-32700`},
-		{`{"jsonrpc":"2.0","id":1,"method":`, `"code":-32700`},
-		{`[` + hello + `]`, `"code":-32600`},
-		{`"text"`, `"code":-32600`},
-		{"\xff\xfe\x00", `"code":-32700`},
-		{strings.Repeat("[", maxLine-1), `"code":-32700`},
-		{strings.Repeat("x", maxLine), `"code":-32600,"message":"the line is longer than 65536 bytes"`},
-		{strings.Repeat("x", 50<<20), "the line is longer than 65536 bytes"},
-		{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}`, `"id":7,"error":`},
-		{`{"jsonrpc":"2.0","id":8,"method":"resources/nonsense"}`, `"code":-32601`},
-		{"\n\n" + call(9, "status", "{}"), `"id":9,"result":`},
-	} {
-		s.send(t, tt.line)
-		if got := s.next(t); !strings.Contains(got, tt.want) {
-			t.Errorf("%.40q: got %s, want %s", tt.line, got, tt.want)
+func TestWhatBreaksTheProtocolEndsTheSessionAlone(t *testing.T) {
+	for _, bad := range []string{"nonsense", `"text"`, "\xff\xfe\x00", `{"jsonrpc":"2.0","id":1,"method":"ping"} x`, strings.Repeat("[", maxLine), strings.Repeat("x", 1<<20)} {
+		s := serve(t, Options{Ask: always(desk.Status{Version: "made up"})})
+		s.send(t, hello)
+		s.next(t)
+		for _, tt := range []struct{ line, want string }{
+			{`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}`, `"id":7,"error":`},
+			{`{"jsonrpc":"2.0","id":8,"method":"resources/nonsense"}`, `"code":-32601`},
+			{"\n\n" + call(9, "status", "{}"), `"id":9,"result":`},
+		} {
+			s.send(t, tt.line)
+			if got := s.next(t); !strings.Contains(got, tt.want) {
+				t.Errorf("%.40q: got %s, want %s", tt.line, got, tt.want)
+			}
+		}
+		_, _ = io.WriteString(s.in, bad+"\n") // it need not read the whole
+		select {
+		case err := <-s.done:
+			if err == nil {
+				t.Errorf("%.40q: it ended without a word", bad)
+			}
+		case <-time.After(patience):
+			t.Errorf("%.40q: it did not end", bad)
 		}
 	}
-	_ = s.in.Close()
-	s.end(t)
 }
 
 func heap() uint64 {
@@ -344,14 +341,11 @@ func TestAFloodWaitsOutside(t *testing.T) {
 	s.send(t, hello)
 	s.next(t)
 	before, goroutines := heap(), runtime.NumGoroutine()
-	const calls = 10000
+	const calls = 2000
 	sent := make(chan error, 1)
 	go func() {
 		for i := range calls {
-			l := call(i+1, "status", "{}") + "\n"
-			if i >= mostCalls { // before that, these would wait for the first answer
-				l += `{"jsonrpc":"2.0","method":"notifications/nonsense"}` + "\n"
-			}
+			l := call(i+1, "status", "{}") + "\n" + `{"jsonrpc":"2.0","method":"notifications/nonsense"}` + "\n"
 			if _, err := io.WriteString(s.in, l); err != nil {
 				sent <- err
 				return
@@ -360,7 +354,7 @@ func TestAFloodWaitsOutside(t *testing.T) {
 		sent <- nil
 	}()
 	// Nobody reads: it goes on until there is no room, and no further.
-	for end := time.Now().Add(patience); total.Load() < mostCalls && time.Now().Before(end); {
+	for end := time.Now().Add(patience); total.Load() == 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if got := heap() - before; int64(got) > 32<<20 || runtime.NumGoroutine() > goroutines+2*mostCalls {
@@ -379,7 +373,7 @@ func TestAFloodWaitsOutside(t *testing.T) {
 		}
 		seen[a.ID.String()] = true
 	}
-	if err := <-sent; err != nil || most.Load() > mostAtOnce || total.Load() != calls {
+	if err := <-sent; err != nil || most.Load() > mostCalls || total.Load() != calls {
 		t.Errorf("sending: %v; %d at once, %d in all", err, most.Load(), total.Load())
 	}
 	_ = s.in.Close()
@@ -400,8 +394,9 @@ func TestAFloodThatNobodyReadsEndsWithTheClient(t *testing.T) {
 		}
 	}()
 	_ = s.read.Close()
-	s.end(t)
-	_ = s.in.Close()
+	if err := <-s.done; !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("it ended with %v", err)
+	}
 	<-stuck
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package assistant lets a language model ask hinged, by the Model Context Protocol
+// (modelcontextprotocol.io): verbs of the desk are tools. It sends no text of a message's body,
+// and what mail says is marked as data.
 package assistant
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
-	"slices"
-	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -27,105 +29,93 @@ type Options struct {
 }
 
 const (
-	// mostAtOnce is how many verbs are carried out at the same time.
-	mostAtOnce = 4
-	// maxError is the most characters of an error.
-	maxError = 1000
-	// lastWords is how long the session may take to end.
-	lastWords = 100 * time.Millisecond
+	// maxLine is the most bytes that a request may have.
+	maxLine = 64 << 10
+	// mostCalls is how many calls may be unanswered. No more are read meanwhile, so a client
+	// that floods waits, and so does one that reads no answers.
+	mostCalls = 8
+	// callPatience is how long none of these may get its answer.
+	callPatience = time.Minute
+	// lastCalls is how long the last answers may take once the client has closed its end.
+	lastCalls = 700 * time.Millisecond
 )
 
 const instructions = `hinged marks the mail that matters to its owner. These tools tell what it decided and why. They never return the body of a message. ` + note
 
-// Serve answers a client until it closes in, an answer can't be written, or ctx is done. The
-// error says why it could not begin. A read from in, or a write to out, may outlive it: nothing
-// can end these.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
-	all, err := available(o.Teach, o.Account != "")
-	if err != nil {
-		return err
-	}
+// Serve answers a client until it closes in, goes away or breaks the protocol, or ctx is done.
+// It closes both ends.
+func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, o Options) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "hinged", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
-	room := make(chan struct{}, mostAtOnce)
-	var names []string
-	for _, t := range all {
-		names = append(names, t.name)
-		no, changes := false, t.teaches
-		s.AddTool(&mcp.Tool{Name: t.name, Title: t.title, Description: t.about + " " + note, InputSchema: t.schema,
-			Annotations: &mcp.ToolAnnotations{Title: t.title, ReadOnlyHint: !t.teaches, IdempotentHint: true, DestructiveHint: &changes, OpenWorldHint: &no}},
-			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				select {
-				case room <- struct{}{}:
-					defer func() { <-room }()
-				case <-ctx.Done():
-					return nil, ctx.Err()
-				}
-				return result(o.call(ctx, t, r.Params.Arguments)), nil
-			})
+	o.addTools(s)
+	err := s.Run(ctx, &bounded{mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine}})
+	if ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
+		err = nil // it was told to end, or the client has gone
 	}
-	s.AddReceivingMiddleware(knowing(names))
-	w := newWire(in, out)
-	session, err := s.Connect(ctx, w, nil)
-	if err != nil {
-		return err
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = session.Wait() // whatever it is, the client has gone
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		_ = w.Close() // never fails
-	case <-w.gone:
-	}
-	select {
-	case <-ended:
-	case <-time.After(lastWords):
-	}
-	return nil
+	return err
 }
 
-// call has a tool's verb carried out, and returns its answer for a language model.
-func (o *Options) call(ctx context.Context, t *tool, args []byte) ([]byte, error) {
-	q, account, err := t.request(args)
-	if err != nil {
-		return nil, err
-	}
-	if o.Account != "" {
-		account = o.Account
-	}
-	a, err := o.Ask(ctx, t.offer, account, q)
-	if err != nil {
-		return nil, err
-	}
-	return shield(a)
+// bounded is a transport that bounds what a client can have in memory: the SDK reads all that it
+// is sent.
+type bounded struct{ mcp.IOTransport }
+
+// Connect implements mcp.Transport.
+func (b *bounded) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := b.IOTransport.Connect(ctx)
+	w := &wire{Connection: c, calls: make(chan struct{}, mostCalls)}
+	w.open, w.end = context.WithCancel(ctx)
+	return w, err
 }
 
-// result says an answer twice, as the protocol recommends: clients read one or the other.
-func result(text []byte, err error) *mcp.CallToolResult {
-	if err != nil {
-		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "hinged: " + plain(err.Error(), maxError)}}}
-	}
-	return &mcp.CallToolResult{StructuredContent: json.RawMessage(text), Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
+type wire struct {
+	mcp.Connection
+	calls chan struct{}   // has an element for each unanswered call
+	write sync.Mutex      // held while an answer is written
+	open  context.Context // done after Close
+	end   func()
 }
 
-// knowing says which tools there are where one is called that there is not.
-func knowing(names []string) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
-			p, is := r.GetParams().(*mcp.CallToolParamsRaw)
-			if !is || slices.Contains(names, p.Name) {
-				return next(ctx, method, r)
-			}
-			hint := ""
-			if slices.ContainsFunc(tools, func(t tool) bool { return t.name == p.Name && t.teaches }) {
-				hint = "; it needs teach = true in the section [mcp] of the configuration when `hinged mcp` starts"
-			}
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("no tool %q%s; there are %s", plain(p.Name, maxText), hint, strings.Join(names, ", "))}
+// Read implements mcp.Connection.
+func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := w.Connection.Read(ctx)
+	if err != nil {
+		for last, n := time.After(lastCalls), 0; n < mostCalls && w.admit(last); n++ {
 		}
+		return nil, err
 	}
+	if q, is := m.(*jsonrpc.Request); is && q.IsCall() && !w.admit(time.After(callPatience)) {
+		return nil, io.EOF
+	}
+	// The SDK queues notifications without bound behind an answer that nobody reads.
+	w.write.Lock()
+	defer w.write.Unlock()
+	return m, nil
+}
+
+// admit waits until there is room for a call. It returns false if there is none in time.
+func (w *wire) admit(late <-chan time.Time) bool {
+	select {
+	case w.calls <- struct{}{}:
+		return true
+	case <-w.open.Done():
+	case <-late:
+	}
+	return false
+}
+
+// Write implements mcp.Connection.
+func (w *wire) Write(ctx context.Context, m jsonrpc.Message) error {
+	w.write.Lock()
+	defer w.write.Unlock()
+	err := w.Connection.Write(ctx, m)
+	if _, answer := m.(*jsonrpc.Response); answer {
+		<-w.calls
+	}
+	return err
+}
+
+// Close implements mcp.Connection.
+func (w *wire) Close() error {
+	w.end()
+	return w.Connection.Close()
 }

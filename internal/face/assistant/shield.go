@@ -4,9 +4,9 @@ package assistant
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/hinged/hinged/internal/face/desk"
@@ -32,8 +32,6 @@ var withheld = []string{"for", "against", "feature"}
 // words of the body.
 var fromHeader = []string{"sender", "addressed", "thread", "question", "list", "subject", "absent", "constant"}
 
-var moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
-
 // answer is what a tool returns.
 type answer struct {
 	Note   string `json:"note"`
@@ -57,10 +55,7 @@ func shield(a any) ([]byte, error) {
 		}
 		s := &shielding{rows: rows}
 		out := answer{Note: note, Answer: s.value("", v)}
-		switch {
-		case rows == 0:
-			out.Answer, out.Cut = nil, "the answer is too large, and was left out"
-		case s.cut:
+		if s.cut {
 			out.Cut = "long lists or texts were cut; ask for less at a time"
 		}
 		text, err := json.Marshal(out)
@@ -83,23 +78,17 @@ func (s *shielding) value(key string, v any) any {
 		if len(v) > s.rows {
 			v, s.cut = v[:s.rows], true
 		}
-		texts := len(v) > 0 && !slices.Contains(ours, key)
-		for i, e := range v {
-			if text, is := e.(string); is {
-				v[i] = s.text(text)
-			} else {
-				v[i], texts = s.value(key, e), false
-			}
-		}
-		if texts {
-			return map[string]any{"untrusted": v}
+		for i := range v {
+			v[i] = s.value(key, v[i])
 		}
 		return v
 	case string:
-		if slices.Contains(ours, key) || moment.MatchString(v) {
-			return s.text(v)
+		text := plain(v, maxText)
+		s.cut = s.cut || len([]rune(v)) > maxText
+		if _, err := time.Parse(time.RFC3339, v); err == nil || slices.Contains(ours, key) {
+			return text
 		}
-		return map[string]any{"untrusted": s.text(v)}
+		return map[string]any{"untrusted": text}
 	}
 	return v
 }
@@ -113,12 +102,6 @@ func (s *shielding) object(fields map[string]any) map[string]any {
 		}
 		out[plain(key, maxText)] = s.value(key, v)
 	}
-	return out
-}
-
-func (s *shielding) text(t string) string {
-	out := plain(t, maxText)
-	s.cut = s.cut || len([]rune(t)) > maxText
 	return out
 }
 

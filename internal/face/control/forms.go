@@ -184,7 +184,7 @@ func (p *parameter) value(given []string) (any, error) {
 		}
 	}
 	if err := p.check.Validate(v); err != nil {
-		return nil, p.unfit(InWords(err))
+		return nil, p.unfit(inWords(err))
 	}
 	return v, nil
 }
@@ -233,7 +233,7 @@ func (fs *forms) fill(to route, ask *asked, q any) error {
 			return &refusal{http.StatusBadRequest, "json", "the body is not JSON: " + err.Error()}
 		}
 		if err := fs.of[to.name].body.Validate(v); err != nil {
-			return &refusal{http.StatusUnprocessableEntity, "invalid", InWords(err)}
+			return &refusal{http.StatusUnprocessableEntity, "invalid", inWords(err)}
 		}
 	}
 	if err := json.Unmarshal(text, q); err != nil {
@@ -245,8 +245,8 @@ func (fs *forms) fill(to route, ask *asked, q any) error {
 	return nil
 }
 
-// InWords says in one line what does not fit its schema, and where.
-func InWords(err error) string {
+// inWords says in one line what does not fit its schema, and where.
+func inWords(err error) string {
 	var v *jsonschema.ValidationError
 	if !errors.As(err, &v) {
 		return err.Error()

@@ -127,7 +127,9 @@ func (h *home) show(d desk.Shown) {
 	h.mu.Lock()
 	server := h.server
 	h.mu.Unlock()
-	server.Show(d)
+	if server != nil { // the daemon began before it
+		server.Show(d)
+	}
 }
 
 func (h *home) clock() time.Time {

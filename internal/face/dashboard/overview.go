@@ -5,6 +5,7 @@ package dashboard
 import (
 	"context"
 	"html/template"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ type overviewData struct {
 	Checks    []check // before it marks
 	Own       bool
 	Days      int
+	// Unanswered counts the letters without an answer in words; "": such are not listed.
+	Unanswered string
 }
 
 // picture is a plot with the sentence above it, which is what the plot shows.
@@ -108,6 +111,12 @@ func (s *Server) mailOf(ctx context.Context, p *page, d *overviewData) error {
 		if err != nil {
 			return err
 		}
+	}
+	// Past the end of the lists there are the counts alone, and no mail server is asked.
+	if open, err := desk.GetOwed.Do(ctx, s.opts.Host, p.Account, desk.OwedRequest{Skip: math.MaxInt}); err != nil {
+		return err
+	} else if open.Days > 0 {
+		d.Unanswered = owedTitle(open)
 	}
 	keys := slices.Concat(keysOf(list.Messages), keysOf(would.Messages), keysOf(d.Questions.list.Messages))
 	for _, l := range lessons.Lessons {

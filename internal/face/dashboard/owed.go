@@ -12,24 +12,20 @@ import (
 
 // owedData are the two lists of letters without an answer.
 type owedData struct {
-	Days          int
+	desk.Owed
 	Title         string
 	Lists         []owedList
-	Problem       string // why there are no subjects
 	Older, Newest string // where older letters are, and the newest; "": there are none, or here
-	Paused        bool
 }
 
 type owedList struct {
-	ID, Name, Whose string
+	ID, Name, With string
 	desk.OpenList
-	Rows []owedRow
 }
 
-type owedRow struct {
-	desk.OpenLetter
-	Who, What, Why string
-	Known          bool // it has a page
+// owedTitle says how many letters have no answer.
+func owedTitle(o desk.Owed) string {
+	return "You owe " + plural(o.Owed.Total, "answer", "answers") + ", and wait for " + count(o.Waiting.Total) + "."
 }
 
 func (s *Server) owed(w http.ResponseWriter, r *http.Request, p *page) error {
@@ -40,19 +36,14 @@ func (s *Server) owed(w http.ResponseWriter, r *http.Request, p *page) error {
 	if err != nil {
 		return err
 	}
-	d := owedData{
-		Days: o.Days, Title: "You owe " + plural(o.Owed.Total, "answer", "answers") + ", and wait for " + count(o.Waiting.Total) + ".",
-		Problem: o.Problem, Paused: p.Paused(),
-		Lists: []owedList{
-			{ID: "owed", Name: "You owe an answer", Whose: "From", OpenList: o.Owed},
-			{ID: "waiting", Name: "You wait for an answer", Whose: "To", OpenList: o.Waiting},
-		},
-	}
-	for i := range d.Lists {
-		l := &d.Lists[i]
-		for _, one := range l.Letters {
-			who, what := cmp.Or(one.From, one.To, "(not at hand)"), cmp.Or(one.Subject, "(subject not at hand)")
-			l.Rows = append(l.Rows, owedRow{one, desk.OneLine(who, longest), desk.OneLine(what, longest), why("", "important", one.For, nil), i == 0})
+	d := owedData{Owed: o, Title: owedTitle(o), Lists: []owedList{
+		{"owed", "You owe an answer", "From", o.Owed},
+		{"waiting", "You wait for an answer", "To", o.Waiting},
+	}}
+	for _, list := range d.Lists {
+		for i := range list.Letters {
+			l := &list.Letters[i]
+			l.With, l.Subject = desk.OneLine(cmp.Or(l.With, "(not at hand)"), longest), desk.OneLine(cmp.Or(l.Subject, "(subject not at hand)"), longest)
 		}
 	}
 	if o.Owed.More+o.Waiting.More > 0 {

@@ -4,6 +4,7 @@ package dashboard_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ func TestLettersWithoutAnAnswerAreListedAndDone(t *testing.T) {
 	before := lists()
 	if before.Owed.Total == 0 {
 		t.Fatalf("nothing is owed in a lived mailbox: %+v", before)
+	}
+	if got := h.see("/a/nora/").text("#unanswered"); !strings.HasPrefix(got, "You owe "+strconv.Itoa(before.Owed.Total)+" ") {
+		t.Errorf("the overview says %q", got)
 	}
 	page := h.see("/a/nora/owed")
 	if got := page.text("h1"); !strings.HasPrefix(got, "You owe ") || !strings.Contains(got, "and wait for") {

@@ -5,7 +5,6 @@ package desk
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -47,20 +46,16 @@ it. ` + "`hinged done`" + ` ends it otherwise. After 90 days hinged gives it up.
 	},
 })
 
-// OwedRequest says which letters to list; the zero value means both lists, as configured.
+// OwedRequest says which letters to list; the zero value means the newest, as configured.
 type OwedRequest struct {
-	Days    int  `json:"days,omitempty" flag:"days" usage:"after how many DAYS without an answer; 0: as configured" jsonschema:"minimum=0,maximum=90"`
-	Owed    bool `json:"owed,omitempty" flag:"owed" usage:"only what you owe"`                                                         // Owed leaves out what is waited for.
-	Waiting bool `json:"waiting,omitempty" flag:"waiting" usage:"only what you wait for"`                                              // Waiting leaves out what is owed.
-	Limit   int  `json:"limit,omitempty" flag:"limit" usage:"how MANY of each list to show; 0: 50" jsonschema:"minimum=0,maximum=200"` // Limit is how many of each list to show at most; 0: 50.
-	Skip    int  `json:"skip,omitempty" flag:"skip" usage:"how MANY of each list to leave out, the newest" jsonschema:"minimum=0"`     // Skip is how many of each list to leave out, the newest.
+	Days  int `json:"days,omitempty" flag:"days" usage:"after how many DAYS without an answer; 0: as configured" jsonschema:"minimum=0,maximum=90"`
+	Limit int `json:"limit,omitempty" flag:"limit" usage:"how MANY of each list to show; 0: 50" jsonschema:"minimum=0,maximum=200"` // Limit is how many of each list to show at most; 0: 50.
+	Skip  int `json:"skip,omitempty" flag:"skip" usage:"how MANY of each list to leave out, the newest" jsonschema:"minimum=0"`     // Skip is how many of each list to leave out, the newest.
 }
 
 // Wrong returns a mistake in the request.
 func (q OwedRequest) Wrong() error {
 	switch {
-	case q.Owed && q.Waiting:
-		return errors.New("owed and waiting exclude each other; without both, both are listed")
 	case q.Days < 0 || q.Days > filter.OpenDays:
 		return fmt.Errorf("days is %d, want 0 to %d", q.Days, filter.OpenDays)
 	case q.Limit < 0 || q.Limit > messagesMost:
@@ -77,15 +72,14 @@ type Owed struct {
 	Days    int      `json:"days"`              // Days is after how many days without an answer a letter is listed; 0: never.
 	Owed    OpenList `json:"owed"`              // Owed are important letters that the owner did not answer.
 	Waiting OpenList `json:"waiting"`           // Waiting are letters of the owner's that asked something and got no answer.
-	Problem string   `json:"problem,omitempty"` // Problem says in words why subjects and names are missing, if the mail server could not be asked.
+	Problem string   `json:"problem,omitempty"` // Problem says in words why something is missing in the lists, if so.
 }
 
 // OpenList is a list of letters without an answer.
 type OpenList struct {
-	Total   int          `json:"total"`         // Total counts all such letters, also those that are not shown.
-	Letters []OpenLetter `json:"letters"`       // Letters are listed newest first.
-	More    int          `json:"more"`          // More counts older letters that are not shown.
-	Why     string       `json:"why,omitempty"` // Why says in words why the list can only be empty; absent if it need not be.
+	Total   int          `json:"total"`   // Total counts all such letters, also those that are not shown.
+	Letters []OpenLetter `json:"letters"` // Letters are listed newest first.
+	More    int          `json:"more"`    // More counts older letters that are not shown.
 }
 
 // OpenLetter is a letter without an answer.
@@ -94,12 +88,8 @@ type OpenLetter struct {
 	MessageID string    `json:"message_id,omitempty"` // MessageID is its Message-ID, without angle brackets; absent if the mail server was not asked.
 	Since     time.Time `json:"since"`                // Since is when the letter came, or was sent.
 	Days      int       `json:"days"`                 // Days is for how many whole days it has no answer.
-	Later     int       `json:"later,omitempty"`      // Later counts later letters in its thread that have no answer either.
-	From      string    `json:"from,omitempty"`       // From is who wrote it, as they say; absent if that is not known.
-	To        string    `json:"to,omitempty"`         // To is to whom the owner wrote; absent if that is not known.
+	With      string    `json:"with,omitempty"`       // With is who wrote it, as they say, or to whom the owner wrote; absent if that is not known.
 	Subject   string    `json:"subject,omitempty"`    // Subject is the subject, or words of it in another order where the mail server was not asked.
-	Mailbox   string    `json:"mailbox,omitempty"`    // Mailbox is where the letter lies.
-	For       []string  `json:"for,omitempty"`        // For lists what speaks for the message, as in explain.
 }
 
 // getOwed reads what the letters are called outside of Look: from the store, and from the mail server.
@@ -108,63 +98,47 @@ func getOwed(ctx context.Context, a Account, q OwedRequest) (out Owed, err error
 		return out, err
 	}
 	var past Past
-	var owed, waiting []filter.Open
+	var owed []listed
 	err = a.Look(ctx, func(d *Desk) error {
 		f := d.Filter
 		past, out = d.Past, Owed{Account: d.Account, Days: cmp.Or(q.Days, f.Options().OwedDays)}
-		now := d.Now()
+		var theirs, mine []filter.Open
 		if out.Days > 0 {
-			owed, waiting = f.Messages.Open(now, out.Days)
+			theirs, mine = f.Messages.Open(d.Now(), out.Days)
 		} else {
-			out.Owed.Why = "owed_days in the configuration is 0, which switches this off"
-			out.Waiting.Why = out.Owed.Why
+			out.Problem = "owed_days in the configuration is 0, which switches this off"
 		}
-		if !f.Messages.KeepsSent() && len(waiting) == 0 && out.Days > 0 {
-			out.Waiting.Why = "the account has no folder for sent mail, so hinged doesn't see what you asked"
+		if out.Problem == "" && len(mine) == 0 && !f.Messages.KeepsSent() {
+			out.Problem = "the account has no folder for sent mail, so hinged doesn't see what you asked"
 		}
-		if q.Waiting {
-			owed, out.Owed.Why = nil, "it was not asked for"
-		}
-		if q.Owed {
-			waiting, out.Waiting.Why = nil, "it was not asked for"
-		}
-		owed, waiting = out.Owed.cut(owed, q), out.Waiting.cut(waiting, q)
-		out.Owed.Letters, out.Waiting.Letters = openLetters(owed, now), openLetters(waiting, now)
+		out.Owed, owed = openList(theirs, q, d.Now())
+		out.Waiting, _ = openList(mine, q, d.Now())
 		return nil
 	})
 	if err != nil {
 		return out, err
 	}
-	some := make([]listed, len(owed))
-	for i, o := range owed {
-		some[i] = listed{o.Message, o.Row}
-	}
-	about, err := summariseMessages(ctx, a, writer.NewVectors(past.Store, past.Account), some)
+	about, err := summariseMessages(ctx, a, writer.NewVectors(past.Store, past.Account), owed)
 	if err != nil {
 		return out, err
 	}
 	for i, m := range about {
-		l := &out.Owed.Letters[i]
-		l.From, l.Subject, l.Mailbox, l.For = m.From, strings.Join(m.Subject, " "), m.Mailbox, m.For
+		out.Owed.Letters[i].With, out.Owed.Letters[i].Subject = m.From, strings.Join(m.Subject, " ")
 	}
 	return out, out.name(ctx, a)
 }
 
-// cut leaves of all letters those that are asked for.
-func (l *OpenList) cut(all []filter.Open, q OwedRequest) []filter.Open {
-	l.Total = len(all)
-	all = all[min(q.Skip, len(all)):]
-	shown := all[:min(len(all), cmp.Or(q.Limit, messagesUsual))]
-	l.More = len(all) - len(shown)
-	return shown
-}
-
-func openLetters(all []filter.Open, now store.Moment) []OpenLetter {
-	out := make([]OpenLetter, len(all))
-	for i, o := range all {
-		out[i] = OpenLetter{Message: hexKey(o.Message), Since: o.Since.Time(), Later: o.More, Days: int(now.Time().Sub(o.Since.Time()) / (24 * time.Hour))}
+// openList shows of all letters those that are asked for.
+func openList(all []filter.Open, q OwedRequest, now store.Moment) (OpenList, []listed) {
+	left := all[min(q.Skip, len(all)):]
+	shown := left[:min(len(left), cmp.Or(q.Limit, messagesUsual))]
+	out := OpenList{Total: len(all), More: len(left) - len(shown), Letters: make([]OpenLetter, len(shown))}
+	keys := make([]listed, len(shown))
+	for i, o := range shown {
+		out.Letters[i] = OpenLetter{Message: hexKey(o.Message), Since: o.Since.Time(), Days: int(now.Time().Sub(o.Since.Time()) / (24 * time.Hour))}
+		keys[i].key = o.Message
 	}
-	return out
+	return out, keys
 }
 
 // name gives the letters the names that the mail server has for them.
@@ -174,19 +148,17 @@ func (out *Owed) name(ctx context.Context, a Account) error {
 		keys = append(keys, l.Message)
 	}
 	known, err := getHeadings(ctx, a, HeadingsRequest{Messages: keys})
-	out.Problem = known.Problem
+	if known.Problem != "" && out.Problem == "" {
+		out.Problem = "full subjects are missing: " + known.Problem
+	}
 	for _, list := range []*OpenList{&out.Owed, &out.Waiting} {
 		for i := range list.Letters {
 			l := &list.Letters[i]
-			h, found := known.Headings[l.Message]
-			if !found {
-				continue
-			}
-			l.MessageID, l.Subject, l.Mailbox = h.MessageID, h.Subject, h.Mailbox
-			if list == &out.Owed {
-				l.From = h.From
-			} else {
-				l.To = h.To
+			if h, found := known.Headings[l.Message]; found {
+				l.MessageID, l.Subject, l.With = h.MessageID, h.Subject, h.From
+				if list == &out.Waiting {
+					l.With = h.To
+				}
 			}
 		}
 	}
@@ -195,11 +167,11 @@ func (out *Owed) name(ctx context.Context, a Account) error {
 
 func printOwed(w io.Writer, o Owed) (err error) {
 	say := lines(w, &err)
-	o.Owed.print(w, say, "You owe an answer to", "FROM", func(l *OpenLetter) string { return l.From })
+	o.Owed.print(w, say, "You owe an answer to", "FROM")
 	say("")
-	o.Waiting.print(w, say, "You wait for an answer to", "TO", func(l *OpenLetter) string { return l.To })
+	o.Waiting.print(w, say, "You wait for an answer to", "TO")
 	if o.Problem != "" {
-		say("\nFull subjects are missing: %s.", o.Problem)
+		say("\nNote: %s.", o.Problem)
 	}
 	if o.Owed.Total+o.Waiting.Total > 0 {
 		say("\n`hinged done MESSAGE` ends an entry.")
@@ -207,25 +179,16 @@ func printOwed(w io.Writer, o Owed) (err error) {
 	return err
 }
 
-func (l *OpenList) print(w io.Writer, say func(string, ...any), what, whose string, who func(*OpenLetter) string) {
-	switch {
-	case l.Total == 0 && l.Why != "":
-		say("%s nothing: %s.", what, l.Why)
-		return
-	case l.Total == 0:
+func (l *OpenList) print(w io.Writer, say func(string, ...any), what, with string) {
+	if l.Total == 0 {
 		say("%s nothing.", what)
 		return
 	}
 	say("%s %s:", what, Count(l.Total, "letter"))
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "SINCE\t%s\tSUBJECT\tMESSAGE\n", whose)
-	for i := range l.Letters {
-		one := &l.Letters[i]
-		subject := OneLine(cmp.Or(one.Subject, "-"), 50)
-		if one.Later > 0 {
-			subject += fmt.Sprintf(" (and %d more in its thread)", one.Later)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.Since.Format(time.DateOnly), OneLine(cmp.Or(who(one), "-"), 40), subject, one.Message[:12])
+	fmt.Fprintf(t, "SINCE\t%s\tSUBJECT\tMESSAGE\n", with)
+	for _, one := range l.Letters {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.Since.Format(time.DateOnly), OneLine(cmp.Or(one.With, "-"), 40), OneLine(cmp.Or(one.Subject, "-"), 50), one.Message[:12])
 	}
 	if err := t.Flush(); err == nil && l.More > 0 {
 		say("and %d more; --skip and --limit show them", l.More)

@@ -173,9 +173,9 @@ func TestALetterListsTenOfTheLettersWithoutAnAnswer(t *testing.T) {
 	c := &content{from: at, to: at}
 	c.open.Owed = desk.OpenList{Total: 5000, More: 4990}
 	for range mostOpen {
-		c.open.Owed.Letters = append(c.open.Owed.Letters, desk.OpenLetter{Message: "k", From: "Ann\r\nBcc: x", Subject: "Contract", Days: 4, MessageID: "a@x"})
+		c.open.Owed.Letters = append(c.open.Owed.Letters, desk.OpenLetter{Message: "k", With: "Ann\r\nBcc: x", Subject: "Contract", Days: 4, MessageID: "a@x"})
 	}
-	c.open.Waiting = desk.OpenList{Total: 1, Letters: []desk.OpenLetter{{Message: "q", To: "bob@example.com", Subject: "Lunch?", Days: 1}}}
+	c.open.Waiting = desk.OpenList{Total: 1, Letters: []desk.OpenLetter{{Message: "q", With: "bob@example.com", Subject: "Lunch?", Days: 1}}}
 	if c.empty() {
 		t.Error("letters without an answer are worth a letter")
 	}

@@ -230,7 +230,7 @@ func (c *content) unanswered(b *strings.Builder, title string, list *desk.OpenLi
 	}
 	fmt.Fprintf(b, "%s: %d\n\n", title, list.Total)
 	for _, l := range list.Letters {
-		one := content{headings: map[string]desk.Heading{"": {From: cmp.Or(l.From, l.To), Subject: l.Subject, MessageID: l.MessageID}}}
+		one := content{headings: map[string]desk.Heading{"": {From: l.With, Subject: l.Subject, MessageID: l.MessageID}}}
 		one.item(b, "", "", nil)
 		fmt.Fprintf(b, "  for %s\n", desk.Count(l.Days, "day"))
 	}
