@@ -85,12 +85,8 @@ func (r *release) zipped(top string, items []item) ([]byte, error) {
 		below[n].to = top + "/" + below[n].to
 	}
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	err = r.tarred(z, below)
-	err = errors.Join(err, z.Close())
+	z := gzip.NewWriter(&packed) // the best compression takes twice the time for 1 % less
+	err := errors.Join(r.tarred(z, below), z.Close())
 	return packed.Bytes(), err
 }
 

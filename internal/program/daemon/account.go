@@ -174,16 +174,10 @@ func (a *account) watch(ctx context.Context) error {
 	intents := a.intents()
 	var sourceErr error
 	var wg sync.WaitGroup
-	bookRead, wait := make(chan struct{}, 1), false
-	if a.opts.AddressBook != nil && !a.alone {
-		wait = a.filter.State().Book.Len() == 0
-		wg.Go(func() { a.followBook(sourceCtx, bookRead) })
-	}
+	bookRead := a.beginBook(sourceCtx, &wg)
 	wg.Go(func() {
 		defer a.stage.Close()
-		if wait {
-			waitForBook(sourceCtx, bookRead)
-		}
+		waitForBook(sourceCtx, bookRead)
 		a.source.Mark(intents...)
 		sourceErr = a.source.Run(sourceCtx, func(ctx context.Context, e ingest.Event) error {
 			a.reported.Add(1)

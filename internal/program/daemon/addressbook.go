@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/hinged/hinged/ingest/addressbook"
@@ -19,26 +20,39 @@ const (
 // ReadAddressBook reads an account's address book.
 type ReadAddressBook func(ctx context.Context) (*addressbook.Book, error)
 
-// followBook reads the address book again and again until ctx is done, and says so the first time.
-func (a *account) followBook(ctx context.Context, read chan<- struct{}) {
-	for ctx.Err() == nil {
-		pause := bookEvery
-		if a.readBook(ctx) != nil {
-			pause = bookRetry
-		}
-		select {
-		case read <- struct{}{}:
-		default:
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+// beginBook has the address book read until ctx is done. If none was known before, it returns what
+// says that it was read the first time.
+func (a *account) beginBook(ctx context.Context, wg *sync.WaitGroup) (read chan struct{}) {
+	if a.opts.AddressBook == nil || a.alone {
+		return nil
 	}
+	if a.filter.State().Book.Len() == 0 {
+		read = make(chan struct{}, 1)
+	}
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			pause := bookEvery
+			if a.readBook(ctx) != nil {
+				pause = bookRetry
+			}
+			select {
+			case read <- struct{}{}:
+			default:
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
+	})
+	return read
 }
 
-// waitForBook waits for the first reading of the address book, but not for long.
+// waitForBook waits for what beginBook returned, but not for long.
 func waitForBook(ctx context.Context, read <-chan struct{}) {
+	if read == nil {
+		return
+	}
 	select {
 	case <-read:
 	case <-time.After(bookPatience):
