@@ -74,7 +74,7 @@ func ReadPath(path string) (*Book, error) {
 			return nil, err
 		}
 		err = b.readCards(io.LimitReader(file, maxFile))
-		file.Close()
+		_ = file.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

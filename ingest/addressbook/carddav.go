@@ -75,7 +75,7 @@ func (h *client) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if code := answer.StatusCode; code != http.StatusMultiStatus {
-		answer.Body.Close()
+		defer answer.Body.Close()
 		err = fmt.Errorf("the server answers HTTP %d (%s)", code, http.StatusText(code))
 		if to, no := answer.Location(); no == nil {
 			err = fmt.Errorf("%w: it sends us to %s://%s%s, where the password does not follow; if you trust that, make it the url", err, to.Scheme, to.Host, to.Path)

@@ -98,16 +98,7 @@ func (d *dialect) read(out, p []byte) ([]byte, error) {
 			out = append(out, c)
 			continue
 		}
-		if d.line == kindUnknown {
-			uid := d.inUID(c)
-			if d.classify(c); uid {
-				continue
-			}
-		}
-		if d.line == kindVanished {
-			if d.held = append(d.held, c); len(d.held) > maxVanished {
-				return out, errGone
-			}
+		if d.hides(c) {
 			continue
 		}
 		if d.glued(c) {
@@ -122,9 +113,6 @@ func (d *dialect) read(out, p []byte) ([]byte, error) {
 			c = upper(c)
 		}
 		out = d.put(out, c)
-		if d.asUID && c == '(' {
-			out, d.asUID = append(out, "UID "+d.number+" "...), false
-		}
 		d.last = c
 	}
 	return out, nil

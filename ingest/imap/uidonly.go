@@ -39,12 +39,21 @@ func (s *session) enableUIDOnly() error {
 	return nil // after a no it answers as ever
 }
 
-// inUID reports whether c, the next byte of a line of an unknown kind, belongs to the first three of
-// UIDFETCH.
-func (d *dialect) inUID(c byte) bool {
-	const uid = "UID"
-	n := len(d.word)
-	return d.number != "" && n < len(uid) && strings.EqualFold(string(append(d.word, c)), uid[:n+1])
+// hides takes c, the next byte, while the kind of its line is not known, or if that is VANISHED. It
+// reports whether the client library is not to see it, as the first three letters of UIDFETCH.
+func (d *dialect) hides(c byte) (hidden bool) {
+	if d.line == kindUnknown {
+		n := len(d.word)
+		hidden = d.number != "" && n < 3 && strings.EqualFold(string(append(d.word, c)), "UID"[:n+1])
+		d.classify(c)
+	}
+	if d.line != kindVanished {
+		return hidden
+	}
+	if len(d.held) <= maxVanished { // one more is too many
+		d.held = append(d.held, c)
+	}
+	return true
 }
 
 // expunged appends an EXPUNGE for each UID of the line VANISHED that ends. Its error is errGone.
@@ -53,6 +62,9 @@ func (d *dialect) expunged(out []byte) ([]byte, error) {
 		return out, nil
 	}
 	_, set, _ := strings.Cut(strings.TrimSpace(string(d.held)), " ")
+	if len(d.held) > maxVanished {
+		return out, errGone
+	}
 	gone := uint64(0)
 	for r := range strings.SplitSeq(set, ",") {
 		first, last, isRange := strings.Cut(r, ":")

@@ -95,9 +95,6 @@ func (r *release) tarred(out io.Writer, items []item) error {
 	w := tar.NewWriter(out)
 	for _, i := range items {
 		h := &tar.Header{Name: i.to, Mode: int64(i.mode), Size: int64(len(i.text)), ModTime: r.at, Uid: i.owner, Gid: i.owner}
-		if i.owner == 0 {
-			h.Uname, h.Gname = "root", "root"
-		}
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
