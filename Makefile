@@ -241,7 +241,8 @@ COMMIT  ?= $(shell cat COMMIT 2>/dev/null || git rev-parse HEAD 2>/dev/null)
 release:
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		$(GO) -C scripts/release run . -root '$(CURDIR)' -out '$(abspath $(RELEASE))' -go '$(GO)' \
-		-version '$(VERSION)' -commit '$(COMMIT)' -tags '$(TAGS)' -targets '$(TARGETS)' -sign '$(abspath $(SIGN))'
+		-version '$(VERSION)' -commit '$(COMMIT)' -tags '$(TAGS)' -targets '$(TARGETS)'
+	$(if $(SIGN),ssh-keygen -Y sign -n file -f '$(SIGN)' '$(RELEASE)/SHA256SUMS')
 
 fuzz:
 	@GO='$(GO)' sh scripts/fuzz.sh '$(FUZZTIME)' $(PKG)

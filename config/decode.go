@@ -29,11 +29,8 @@ var blanks = map[reflect.Type]func() reflect.Value{
 		d := defaultDigest()
 		return reflect.ValueOf(&d)
 	},
-	reflect.TypeFor[*OAuth](): func() reflect.Value { return reflect.ValueOf(&OAuth{}) },
-	reflect.TypeFor[*AddressBook](): func() reflect.Value {
-		b := defaultAddressBook()
-		return reflect.ValueOf(&b)
-	},
+	reflect.TypeFor[*OAuth]():       func() reflect.Value { return reflect.ValueOf(&OAuth{}) },
+	reflect.TypeFor[*AddressBook](): func() reflect.Value { return reflect.ValueOf(&AddressBook{}) },
 	reflect.TypeFor[Notify]():       func() reflect.Value { return reflect.ValueOf(defaultNotify()) },
 	reflect.TypeFor[KafkaAccount](): func() reflect.Value { return reflect.ValueOf(KafkaAccount{}) },
 	reflect.TypeFor[User]():         func() reflect.Value { return reflect.ValueOf(User{}) },

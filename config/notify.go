@@ -147,7 +147,7 @@ func (t table) webAddress(key, address string, secret bool, want string) bool {
 		return false
 	}
 	return t.check(u.Scheme == "https" || !secret || IsLoopback(u.Hostname()),
-		key, "the token would cross the network unencrypted", nil, "https")
+		key, "the secret would cross the network unencrypted", nil, "https")
 }
 
 // Digest is a message that hinged writes into the owner's mailbox now and then: what it

@@ -146,7 +146,7 @@ func eachKey(t *testing.T, fn func(k key, table bool)) {
 func presets(t *testing.T) map[string]string {
 	c := Defaults()
 	c.Accounts = []Account{DefaultAccount()}
-	digest, book := defaultDigest(), defaultAddressBook()
+	digest, book := defaultDigest(), AddressBook{}
 	c.Accounts[0].AddressBook = &book
 	c.Accounts[0].Notify, c.Accounts[0].Digest = []Notify{defaultNotify()}, &digest
 	stream, web, filter := DefaultKafka(), DefaultDashboard(), DefaultMilter()
@@ -195,8 +195,8 @@ func refusals(t *testing.T, path string, value any) []Mistake {
 	c.Accounts[0].IMAP.Password, c.Kafka.Password = Password{}, Password{}
 	book := c.Accounts[0].AddressBook
 	if book.Password = (Password{}); path == "account.address_book.file" {
-		*book = AddressBook{Interval: book.Interval}
-	} else if book.Path = ""; path == "account.address_book.username" && value != nil || path == "account.address_book.ca_file" {
+		*book = AddressBook{}
+	} else if book.Path = ""; path == "account.address_book.username" && value != nil {
 		book.File = "dav-password"
 	} else if !strings.HasPrefix(path, "account.address_book.password") {
 		book.Username = ""

@@ -3,10 +3,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"net/mail"
 	"slices"
 	"time"
 
@@ -130,16 +128,9 @@ func (h *how) player(o *opened, past int) *player {
 // addresses are those to which the owner ever wrote before the live part, whether or not that is in
 // the past that is read.
 func (p *player) addresses() (all []string) {
-	for i := range p.Mail {
-		if m := &p.Mail[i]; m.Folder == persons.Sent && m.At.Before(p.start) {
-			read, err := mail.ReadMessage(bytes.NewReader(m.Raw))
-			if err != nil {
-				continue
-			}
-			to, _ := read.Header.AddressList("To") // without it there is none
-			for _, a := range to {
-				all = append(all, a.Address)
-			}
+	for i, m := range p.Mail {
+		if m.Folder == persons.Sent && m.At.Before(p.start) {
+			all = append(all, p.read[i].To...)
 		}
 	}
 	return all

@@ -44,16 +44,12 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("account %s: %w", a.Name, err)
 		}
-		book, err := addressBook(a)
-		if err != nil {
-			return o, fmt.Errorf("account %s: %w", a.Name, err)
-		}
 		options := filterOptions(a)
 		if warning := words.Forgeable(options.Rules, a.Featurize.AuthservID); warning != "" {
 			log.Warn("rules on senders can be met by forged mail", "account", a.Name, "detail", warning)
 		}
 		o.Accounts = append(o.Accounts, daemon.AccountOptions{
-			Name: a.Name, Filter: options, Prior: weights, Settings: settingsOf(a), Consent: loginOf(a), AddressBook: book,
+			Name: a.Name, Filter: options, Prior: weights, Settings: settingsOf(a), Consent: loginOf(a), AddressBook: addressBook(a.AddressBook),
 			NewSource: func(known []ingest.Known) (ingest.Source, error) {
 				return imap.New(source, known)
 			},
@@ -63,23 +59,22 @@ func daemonOptions(c *config.Config, log *slog.Logger) (daemon.Options, error) {
 }
 
 // addressBook returns how the address book of an account is read; nil: it has none.
-func addressBook(a *config.Account) (*daemon.AddressBook, error) {
-	b := a.AddressBook
+func addressBook(b *config.AddressBook) daemon.ReadAddressBook {
 	if b == nil {
-		return nil, nil
+		return nil
 	}
-	read := func(context.Context) (*addressbook.Book, error) { return addressbook.ReadPath(b.Path) }
-	if b.URL != "" {
-		s := addressbook.Server{URL: b.URL, Username: b.Username, Password: b.ReadPassword}
-		if b.CAFile != "" {
-			var err error
-			if s.TLS, err = trust(b.CAFile); err != nil {
-				return nil, fmt.Errorf("address book: ca_file: %w", err)
+	return func(ctx context.Context) (_ *addressbook.Book, err error) {
+		var password string
+		switch {
+		case b.URL == "":
+			return addressbook.ReadPath(b.Path)
+		case b.Username != "":
+			if password, err = b.ReadPassword(ctx); err != nil {
+				return nil, err
 			}
 		}
-		read = func(ctx context.Context) (*addressbook.Book, error) { return addressbook.ReadServer(ctx, s) }
+		return addressbook.ReadServer(ctx, b.URL, b.Username, password)
 	}
-	return &daemon.AddressBook{Read: read, Every: b.Interval.Std()}, nil
 }
 
 func backupOptions(c *config.Config) daemon.BackupOptions {

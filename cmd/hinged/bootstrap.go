@@ -22,7 +22,6 @@ import (
 	"github.com/hinged/hinged/internal/face/cli"
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/bootstrap"
-	"github.com/hinged/hinged/internal/program/daemon"
 	"github.com/hinged/hinged/store"
 	"github.com/hinged/hinged/store/boltfile"
 )
@@ -138,16 +137,12 @@ func pastOptions(path, account string, past imap.HistoryOptions, log *slog.Logge
 	if err == nil {
 		weights, err = cli.PriorWeights(&a.Judging)
 	}
-	var book *daemon.AddressBook
-	if err == nil {
-		book, err = addressBook(a)
-	}
 	if err != nil {
 		return o, &cli.ExitError{Code: cli.ExitConfig, Err: fmt.Errorf("account %s: %w", a.Name, err)}
 	}
 	return bootstrap.Options{
 		StorePath: storePath(c), Store: boltfile.Options{Logger: log}, Logger: log,
-		Account: a.Name, Filter: filterOptions(a), Prior: weights, AddressBook: book,
+		Account: a.Name, Filter: filterOptions(a), Prior: weights, AddressBook: addressBook(a.AddressBook),
 		NewSource: func(known []ingest.Known) (bootstrap.PastSource, error) { return imap.NewHistory(source, past, known) },
 	}, nil
 }

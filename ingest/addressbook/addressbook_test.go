@@ -34,21 +34,18 @@ func TestCardsOfAllVersionsGiveTheirAddresses(t *testing.T) {
 		want    []string
 		skipped int
 	}{
-		"version 4":         {text: card(four, "FN:Ann", "EMAIL;TYPE=home:ann@example.org", "item1.EMAIL;PREF=1:a@example.com"), want: []string{"ann@example.org", "a@example.com"}},
-		"version 3, folded": {text: card("VERSION:3.0", "EMAIL;TYPE=INTERNET;TY", " PE=HOME:ann@exam", "\tple.org"), want: []string{"ann@example.org"}},
-		"version 2.1":       {text: card("VERSION:2.1", "EMAIL;INTERNET;HOME:ann@example.org", "EMAIL;PREF;QUOTED-PRINTABLE:b=40example.org"), want: []string{"ann@example.org", "b@example.org"}},
-		"a note in quoted-printable that looks like an address": {
-			text: card("VERSION:2.1", "NOTE;ENCODING=QUOTED-PRINTABLE:one=0A=", "EMAIL:not@example.org=", "", "EMAIL:ann@example.org"), want: []string{"ann@example.org"}},
-		"an address in quoted-printable over two lines": {text: card("VERSION:2.1", "EMAIL;ENCODING=QUOTED-PRINTABLE:ann=", "@example.org"), want: []string{"ann@example.org"}},
-		"a colon in a parameter":                        {text: card(four, `EMAIL;X-LABEL="a:b":ann@example.org`), want: []string{"ann@example.org"}},
-		"a mark before UTF-8":                           {text: "\ufeff" + card(four, "EMAIL:ann@example.org"), want: []string{"ann@example.org"}},
-		"UTF-16":                                        {text: utf16le(card(four, "FN:Änn", "EMAIL:ann@example.org")), want: []string{"ann@example.org"}},
-		"Latin-1":                                       {text: card("VERSION:2.1", "FN:\xc4nn", "EMAIL:ann@example.org"), want: []string{"ann@example.org"}},
-		"mailto":                                        {text: card(four, "EMAIL;VALUE=uri:mailto:ann@example.org"), want: []string{"ann@example.org"}},
-		"no line end at the end":                        {text: "BEGIN:VCARD\nEMAIL:ann@example.org\nEND:VCARD", want: []string{"ann@example.org"}},
+		"version 4":              {text: card(four, "FN:Ann", "EMAIL;TYPE=home:ann@example.org", "item1.EMAIL;PREF=1:a@example.com"), want: []string{"ann@example.org", "a@example.com"}},
+		"version 3, folded":      {text: card("VERSION:3.0", "EMAIL;TYPE=INTERNET;TY", " PE=HOME:ann@exam", "\tple.org"), want: []string{"ann@example.org"}},
+		"version 2.1":            {text: card("VERSION:2.1", "EMAIL;INTERNET;HOME:ann@example.org"), want: []string{"ann@example.org"}},
+		"a colon in a parameter": {text: card(four, `EMAIL;X-LABEL="a:b":ann@example.org`), want: []string{"ann@example.org"}},
+		"a mark before UTF-8":    {text: "\ufeff" + card(four, "EMAIL:ann@example.org"), want: []string{"ann@example.org"}},
+		"UTF-16":                 {text: utf16le(card(four, "FN:Änn", "EMAIL:ann@example.org")), want: []string{"ann@example.org"}},
+		"Latin-1":                {text: card("VERSION:2.1", "FN:\xc4nn", "EMAIL:ann@example.org"), want: []string{"ann@example.org"}},
+		"mailto":                 {text: card(four, "EMAIL;VALUE=uri:mailto:ann@example.org"), want: []string{"ann@example.org"}},
+		"no line end at the end": {text: "BEGIN:VCARD\nEMAIL:ann@example.org\nEND:VCARD", want: []string{"ann@example.org"}},
 		"a photo of ten lines and one of one": {
 			text: card(four, "PHOTO;ENCODING=b:"+strings.Repeat("\r\n "+strings.Repeat("QUJD", 18), 10), "PHOTO:data:"+strings.Repeat("QUJD", 1<<18), "EMAIL:ann@example.org"), want: []string{"ann@example.org"}},
-		"a card without an end":     {text: "BEGIN:VCARD\nEMAIL:a@example.org\n" + card(four, "EMAIL:b@example.org"), want: []string{"a@example.org", "b@example.org"}, skipped: 1},
+		"a card without an end":     {text: "BEGIN:VCARD\nEMAIL:a@example.org\n" + card(four, "EMAIL:b@example.org"), want: []string{"a@example.org", "b@example.org"}},
 		"an address that is none":   {text: card(four, "EMAIL:nobody", "EMAIL:ann@example.org") + card(four, "EMAIL:b@example.org"), want: []string{"ann@example.org", "b@example.org"}, skipped: 1},
 		"a card without an address": {text: card(four, "FN:Ann", "EMAIL:")},
 	} {
@@ -68,35 +65,17 @@ func TestAFileThatIsNoWholeAddressBookIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "book.vcf")
 	for want, text := range map[string]string{
-		"is empty":                            "",
-		"ends in the middle of a card":        card(four, "EMAIL:a@example.org") + "BEGIN:VCARD\r\nEMAIL:b@exa",
-		"holds no vCard":                      "From: ann@example.org\n\nhello\n",
-		"neither a file nor a directory":      "-",
-		"no such file":                        "-",
-		"has no file whose name ends in .vcf": "-",
+		path + ": ends in the middle of a card": card(four, "EMAIL:a@example.org") + "BEGIN:VCARD\r\nEMAIL:b@exa",
+		"no address is in it":                   "From: ann@example.org\n\nhello\n",
 	} {
-		at := path
-		switch want {
-		case "neither a file nor a directory":
-			at = os.DevNull
-		case "no such file":
-			at = filepath.Join(dir, "none.vcf")
-		case "has no file whose name ends in .vcf":
-			at = t.TempDir()
-		default:
-			write(t, path, text)
-		}
-		if _, err := ReadPath(at); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at) {
-			t.Errorf("got %v, want %q about %s", err, want, at)
+		write(t, path, text)
+		if _, err := ReadPath(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if os.Getuid() != 0 {
-		write(t, path, card(four))
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadPath(path); err == nil {
-			t.Error("an unreadable file was read")
+	for want, at := range map[string]string{"no such file": filepath.Join(dir, "none.vcf"), "no address is in it": t.TempDir()} {
+		if _, err := ReadPath(at); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
@@ -149,19 +128,22 @@ func TestABookOf50MiBWithPhotosTakesLittleMemory(t *testing.T) {
 	}
 }
 
-func TestAddressesBeyondTheLimitAreLeftOut(t *testing.T) {
-	var text strings.Builder
-	for i := range maxAddresses + 3 {
-		text.WriteString(card(four, fmt.Sprintf("EMAIL:p%d@example.org", i)))
-	}
-	b := new(Book)
-	if err := b.readCards(strings.NewReader(text.String())); err != nil || len(b.Addresses) != maxAddresses || b.Left != 3 {
-		t.Errorf("got %d addresses, %d left out, %v", len(b.Addresses), b.Left, err)
+func TestABookHasALimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "book.vcf")
+	for n, whole := range map[int]bool{maxAddresses: true, maxAddresses + 1: false} {
+		var text strings.Builder
+		for i := range n {
+			text.WriteString(card(four, fmt.Sprintf("EMAIL:p%d@example.org", i)))
+		}
+		write(t, path, text.String())
+		if _, err := ReadPath(path); (err == nil) != whole {
+			t.Errorf("%d addresses: got %v", n, err)
+		}
 	}
 }
 
 func FuzzReadCards(f *testing.F) {
-	f.Add(card(four, "EMAIL;QUOTED-PRINTABLE:a=40=\r\nexample.org"))
+	f.Add(card(four, "EMAIL:ann@\r\n example.org"))
 	f.Add(utf16le(card(four, "EMAIL:ann@example.org")))
 	f.Add(card(four, `EMAIL;X="a:b":ann@example.org`) + "BEGIN:VCARD")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -5,7 +5,6 @@ package addressbook
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,85 +16,36 @@ import (
 	"github.com/emersion/go-webdav/carddav"
 )
 
-// Server is where a CardDAV server has the book.
-type Server struct {
-	URL      string                                    // of an address book, or where the server tells of the user's
-	Username string                                    // "" where nobody has to log in
-	Password func(ctx context.Context) (string, error) // asked at each reading
-	TLS      *tls.Config                               // nil: the system's certificates
-}
-
 // Bounds of what a server answers.
 const (
 	maxAnswer = 16 << 20
-	perAnswer = 50 // cards that are asked for at once
-	maxCards  = 20_000
+	perAnswer = 50          // cards that are asked for at once
 	patience  = time.Minute // for an answer
 	perRead   = 10 * time.Minute
 )
 
-// wire carries requests. It follows no redirect, so the password goes to no other address.
-type wire struct {
+// client asks a server. It follows no redirect, so the password goes to no other address.
+type client struct {
 	http               http.Client
 	username, password string
-	status             int // of the last answer; 0: there was none
+	failed             bool // the last answer was none
 }
 
-// ReadServer reads all address books that the URL names. An error says what the server did, and
-// nothing that it wrote. Safe for concurrent use.
-func ReadServer(ctx context.Context, s Server) (*Book, error) {
+// ReadServer reads all address books of a CardDAV server that are at the address, or that the server
+// there says are the user's. An empty username logs in nowhere. An error says what the server did,
+// and nothing that it wrote. Safe for concurrent use.
+func ReadServer(ctx context.Context, address, username, password string) (*Book, error) {
 	ctx, cancel := context.WithTimeout(ctx, perRead)
 	defer cancel()
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.TLSClientConfig = s.TLS
-	defer t.CloseIdleConnections()
-	w := &wire{username: s.Username, http: http.Client{Transport: t, Timeout: patience, CheckRedirect: refuse}}
-	if s.Username != "" {
-		var err error
-		if w.password, err = s.Password(ctx); err != nil {
-			return nil, err
-		}
-	}
-	b := new(Book)
-	at, err := url.Parse(s.URL)
+	asIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	h := &client{http: http.Client{Timeout: patience, CheckRedirect: asIs}, username: username, password: password}
+	c, err := carddav.NewClient(h, address)
 	if err != nil {
 		return nil, errors.New("the address is not a URL")
 	}
-	c, err := carddav.NewClient(w, s.URL)
-	if err == nil {
-		err = w.read(ctx, c, cmp.Or(at.Path, "/"), b) // "" would lose the slash at its end
-	}
-	return b, w.words(err)
-}
-
-// redirected is where the server sends us.
-type redirected string
-
-func (r redirected) Error() string {
-	return "the server sends us to " + string(r) + ", where the password does not follow; if you trust that, make it the url"
-}
-
-func refuse(r *http.Request, _ []*http.Request) error {
-	return redirected((&url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path}).String())
-}
-
-// Do implements webdav.HTTPClient.
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
-	if w.status = 0; w.username != "" {
-		r.SetBasicAuth(w.username, w.password)
-	}
-	answer, err := w.http.Do(r) //nolint:gosec // the address is the owner's
-	if err != nil {
-		return nil, err
-	}
-	w.status, answer.Body = answer.StatusCode, http.MaxBytesReader(nil, answer.Body, maxAnswer)
-	return answer, nil
-}
-
-// read finds the address books, and reads each.
-func (w *wire) read(ctx context.Context, c *carddav.Client, at string, b *Book) error {
-	books, err := c.FindAddressBooks(ctx, at) // the URL is that of one, or of their folder
-	if err == nil && len(books) == 0 || w.status == http.StatusNotFound || w.status == http.StatusMethodNotAllowed {
+	at, _ := url.Parse(address)                                 // as NewClient did
+	books, err := c.FindAddressBooks(ctx, cmp.Or(at.Path, "/")) // "" would lose the slash at its end
+	if err != nil || len(books) == 0 {
 		var principal, home string
 		if principal, err = c.FindCurrentUserPrincipal(ctx); err == nil {
 			home, err = c.FindAddressBookHomeSet(ctx, principal)
@@ -104,84 +54,77 @@ func (w *wire) read(ctx context.Context, c *carddav.Client, at string, b *Book) 
 			books, err = c.FindAddressBooks(ctx, home)
 		}
 	}
-	if err == nil && len(books) == 0 {
-		err = errors.New("the server knows no address book there")
-	}
+	b := new(Book)
 	for i := 0; i < len(books) && err == nil; i++ {
-		err = w.readBook(ctx, c, books[i].Path, b)
+		err = h.read(ctx, c, books[i].Path, b)
 	}
-	return err
+	return b.usable(err)
 }
 
-func (w *wire) readBook(ctx context.Context, c *carddav.Client, book string, b *Book) error {
-	files, err := c.ReadDir(ctx, book, false)
-	if err != nil {
-		return err
+// Do implements webdav.HTTPClient.
+func (h *client) Do(r *http.Request) (*http.Response, error) {
+	h.failed = true
+	if h.username != "" {
+		r.SetBasicAuth(h.username, h.password)
 	}
+	answer, err := h.http.Do(r) //nolint:gosec // the address is the owner's
+	var about *url.Error
+	if errors.As(err, &about) {
+		return nil, about.Err // without the URL, which may hold a secret
+	} else if err != nil {
+		return nil, err
+	}
+	if code := answer.StatusCode; code != http.StatusMultiStatus {
+		defer answer.Body.Close()
+		err = fmt.Errorf("the server answers HTTP %d (%s)", code, http.StatusText(code))
+		if to, no := answer.Location(); no == nil {
+			err = fmt.Errorf("%w: it sends us to %s://%s%s, where the password does not follow; if you trust that, make it the url", err, to.Scheme, to.Host, to.Path)
+		}
+		return nil, err
+	}
+	h.failed, answer.Body = false, http.MaxBytesReader(nil, answer.Body, maxAnswer)
+	return answer, nil
+}
+
+// read reads one address book.
+func (h *client) read(ctx context.Context, c *carddav.Client, book string, b *Book) error {
+	files, err := c.ReadDir(ctx, book, false)
 	var paths []string
 	for _, f := range files {
 		if !f.IsDir {
 			paths = append(paths, f.Path)
 		}
 	}
-	if len(paths) > maxCards {
-		return fmt.Errorf("it has %d cards; hinged reads %d at most", len(paths), maxCards)
-	}
 	for some := range slices.Chunk(paths, perAnswer) {
-		if err := w.get(ctx, c, b, book, some); err != nil {
+		if err == nil {
+			err = h.get(ctx, c, b, book, some)
+		}
+	}
+	return err
+}
+
+// get takes the addresses of cards. Of an answer that can't be read it asks for each half, until it
+// knows the card whose fault that is. Only addresses are asked for; some servers give all.
+func (h *client) get(ctx context.Context, c *carddav.Client, b *Book, book string, paths []string) error {
+	cards, err := c.MultiGetAddressBook(ctx, book, &carddav.AddressBookMultiGet{Paths: paths, DataRequest: carddav.AddressDataRequest{
+		Props: []string{vcard.FieldVersion, vcard.FieldEmail},
+	}})
+	for _, card := range cards {
+		for _, address := range card.Card.Values(vcard.FieldEmail) {
+			b.add(address)
+		}
+	}
+	if err == nil || h.failed || ctx.Err() != nil {
+		return err
+	}
+	if len(paths) == 1 {
+		b.Skipped++
+		return nil
+	}
+	for half := range slices.Chunk(paths, (len(paths)+1)/2) {
+		if err := h.get(ctx, c, b, book, half); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// get takes the addresses of cards. Of an answer that can't be read it asks for each half, until it
-// knows the card whose fault that is. Only names and addresses are asked for; some servers give all.
-func (w *wire) get(ctx context.Context, c *carddav.Client, b *Book, book string, paths []string) error {
-	cards, err := c.MultiGetAddressBook(ctx, book, &carddav.AddressBookMultiGet{Paths: paths, DataRequest: carddav.AddressDataRequest{
-		Props: []string{vcard.FieldVersion, vcard.FieldUID, vcard.FieldFormattedName, vcard.FieldEmail},
-	}})
-	for _, card := range cards {
-		for _, address := range card.Card.Values(vcard.FieldEmail) {
-			if !b.add(address) {
-				b.Skipped++
-				break
-			}
-		}
-	}
-	switch half := len(paths) / 2; {
-	case err == nil:
-		return nil
-	case w.status != http.StatusMultiStatus || ctx.Err() != nil:
-		return err
-	case half == 0:
-		b.Skipped++
-		return nil
-	default:
-		if err := w.get(ctx, c, b, book, paths[:half]); err != nil {
-			return err
-		}
-		return w.get(ctx, c, b, book, paths[half:])
-	}
-}
-
-// words says what went wrong without the URL, which may hold a secret, and what the server wrote.
-func (w *wire) words(err error) error {
-	var onTheWay *url.Error
-	var to redirected
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &to):
-		return to
-	case w.status == http.StatusUnauthorized || w.status == http.StatusForbidden:
-		return fmt.Errorf("the server refuses the username or the password (HTTP %d)", w.status)
-	case w.status != 0 && w.status != http.StatusMultiStatus:
-		return fmt.Errorf("the server answered HTTP %d (%s), as if no address book were there", w.status, http.StatusText(w.status))
-	case errors.As(err, &onTheWay) && onTheWay.Timeout():
-		return errors.New("the server did not answer in time")
-	case errors.As(err, &onTheWay):
-		return onTheWay.Err
-	}
-	return err
 }

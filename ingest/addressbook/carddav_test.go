@@ -68,7 +68,7 @@ func (s *shelf) ListAddressObjects(context.Context, string, *carddav.AddressData
 const secret = "correct horse"
 
 // serve is a server with that book, for whoever has the password.
-func serve(t *testing.T, s *shelf, wrap func(http.Handler) http.Handler) Server {
+func serve(t *testing.T, s *shelf, wrap func(http.Handler) http.Handler) (url string) {
 	var h http.Handler = &carddav.Handler{Backend: s}
 	if wrap != nil {
 		h = wrap(h)
@@ -81,15 +81,13 @@ func serve(t *testing.T, s *shelf, wrap func(http.Handler) http.Handler) Server 
 		h.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return Server{URL: server.URL, Username: "me", Password: func(context.Context) (string, error) { return secret, nil }}
+	return server.URL
 }
 
 func TestABookOf5000CardsIsFoundAndRead(t *testing.T) {
 	testkit.Computes(t)
 	for below, cards := range map[string]int{"": 5000, home: 50, book: 50} {
-		s := serve(t, &shelf{cards: cards}, nil)
-		s.URL += below
-		b, err := ReadServer(t.Context(), s)
+		b, err := ReadServer(t.Context(), serve(t, &shelf{cards: cards}, nil)+below, "me", secret)
 		if err != nil || len(b.Addresses) != cards || b.Skipped != 0 {
 			t.Errorf("%q: got %+v, %v", below, b, err)
 		}
@@ -112,7 +110,7 @@ func garbled(h http.Handler) http.Handler {
 }
 
 func TestOneBadCardIsSkippedAlone(t *testing.T) {
-	b, err := ReadServer(t.Context(), serve(t, &shelf{cards: 120}, garbled))
+	b, err := ReadServer(t.Context(), serve(t, &shelf{cards: 120}, garbled), "me", secret)
 	if err != nil || len(b.Addresses) != 119 || b.Skipped != 1 {
 		t.Errorf("got %d addresses, %d skipped, %v", len(b.Addresses), b.Skipped, err)
 	}
@@ -121,9 +119,7 @@ func TestOneBadCardIsSkippedAlone(t *testing.T) {
 // TestAnAnswerThatIsTooLargeIsAskedForInParts: the server sends photos though nobody asked.
 func TestAnAnswerThatIsTooLargeIsAskedForInParts(t *testing.T) {
 	testkit.Computes(t)
-	b, err := ReadServer(t.Context(), serve(t, &shelf{cards: 60, photo: strings.Repeat("QUJD", 100<<10)}, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) })
-	}))
+	b, err := ReadServer(t.Context(), serve(t, &shelf{cards: 60, photo: strings.Repeat("QUJD", 100<<10)}, nil), "me", secret)
 	if err != nil || len(b.Addresses) != 60 {
 		t.Errorf("got %d addresses, %v", len(b.Addresses), err)
 	}
@@ -142,24 +138,24 @@ func TestWhatIsWrongWithAServerIsSaidWithoutSecrets(t *testing.T) {
 			})
 		}
 	}
-	wrong := serve(t, &shelf{}, nil)
-	wrong.Password = func(context.Context) (string, error) { return "wrong", nil }
 	down := httptest.NewServer(nil)
 	down.Close()
-	for want, s := range map[string]Server{
-		"refuses the username or the password (HTTP 401)": wrong,
-		"connection refused":                              {URL: down.URL},
-		"HTTP 503 (Service Unavailable)":                  serve(t, &shelf{}, answer(503, "wrote: "+secret)),
-		"HTTP 404 (Not Found)":                            serve(t, &shelf{}, answer(404, secret)),
-		"HTTP 200 (OK)":                                   serve(t, &shelf{}, answer(200, "<html>"+secret)),
+	for want, url := range map[string]string{
+		"connection refused":             down.URL,
+		"HTTP 503 (Service Unavailable)": serve(t, &shelf{}, answer(503, "wrote: "+secret)),
+		"HTTP 404 (Not Found)":           serve(t, &shelf{}, answer(404, secret)),
+		"HTTP 200 (OK)":                  serve(t, &shelf{}, answer(200, "<html>"+secret)),
+		"multistatus":                    serve(t, &shelf{}, answer(207, "<html>"+secret+"</body>")),
 		"sends us to " + elsewhere.URL + "/dav": serve(t, &shelf{}, func(http.Handler) http.Handler {
 			return http.RedirectHandler(elsewhere.URL+"/dav?token="+secret, http.StatusMovedPermanently)
 		}),
 	} {
-		b, err := ReadServer(t.Context(), s)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) || len(b.Addresses) > 0 {
+		if _, err := ReadServer(t.Context(), url, "me", secret); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+	if _, err := ReadServer(t.Context(), serve(t, &shelf{}, nil), "me", "wrong"); err == nil || !strings.Contains(err.Error(), "HTTP 401 (Unauthorized)") {
+		t.Errorf("with a wrong password: %v", err)
 	}
 	if followed.Load() {
 		t.Error("a redirect to another host was followed")
@@ -168,14 +164,14 @@ func TestWhatIsWrongWithAServerIsSaidWithoutSecrets(t *testing.T) {
 
 func TestASlowServerIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := serve(t, &shelf{}, func(http.Handler) http.Handler {
+	url := serve(t, &shelf{}, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the client left
 			cancel()
 			<-r.Context().Done()
 		})
 	})
-	if _, err := ReadServer(ctx, s); err == nil {
+	if _, err := ReadServer(ctx, url, "me", secret); err == nil {
 		t.Error("there was no error")
 	}
 }

@@ -13,8 +13,8 @@ const maxDepth = 32
 const maxWord = 16
 
 // dialect puts what a server says into the spelling that the client library
-// reads, and refuses what would keep the library busy. It changes five things, all
-// outside of strings, literals and text for people, but for the last:
+// reads, and refuses what would keep the library busy. It changes six things, all
+// outside of strings, literals and text for people, but for the one before the last:
 //
 //   - response codes, ESEARCH answers and the names of FETCH items become upper
 //     case: IMAP compares them without regard to case (RFC 9051, section 9), the
@@ -24,7 +24,8 @@ const maxWord = 16
 //     literal, which is put in;
 //   - an INTERNALDATE that is none, as "00-Jan-1900 00:00:00 +0000" or NIL, becomes
 //     noDate: the library would end the connection over it;
-//   - likewise a number that may be missing, as HIGHESTMODSEQ NaN, becomes 0.
+//   - likewise a number that may be missing, as HIGHESTMODSEQ NaN, becomes 0;
+//   - what takes the place of FETCH and EXPUNGE after ENABLE UIDONLY; see uidonly.go.
 //
 // It keeps no text, but for one word and a value. It is not safe for concurrent use.
 type dialect struct {
@@ -43,6 +44,10 @@ type dialect struct {
 	item  string // whose value is being read; "": none that matters
 	value []byte // what was read of it, and is held back
 
+	number string // that the line begins with
+	asUID  bool   // it is a UID; see uidonly.go
+	held   []byte // of a line VANISHED
+
 	// onTagged is called when a command ends: a line with a tag begins.
 	onTagged func()
 }
@@ -57,6 +62,7 @@ const (
 	kindStatus
 	kindSearch // ESEARCH
 	kindList
+	kindVanished
 	kindOther
 )
 
@@ -71,7 +77,7 @@ const (
 
 func newDialect() *dialect { return &dialect{digits: -1} }
 
-// read appends to out what the server said in p. Its error is errDepth.
+// read appends to out what the server said in p. Its error is errDepth or errGone.
 func (d *dialect) read(out, p []byte) ([]byte, error) {
 	for len(p) > 0 {
 		if d.literal > 0 {
@@ -84,13 +90,16 @@ func (d *dialect) read(out, p []byte) ([]byte, error) {
 		c := p[0]
 		p = p[1:]
 		if c == '\n' {
-			out = d.letGo(out)
+			var err error
+			if out, err = d.expunged(d.letGo(out)); err != nil {
+				return out, err
+			}
 			d.endLine()
 			out = append(out, c)
 			continue
 		}
-		if d.line == kindUnknown {
-			d.classify(c)
+		if d.hides(c) {
+			continue
 		}
 		if d.glued(c) {
 			out = append(out, ' ')
@@ -127,6 +136,9 @@ func (d *dialect) classify(c byte) {
 		return
 	}
 	if c != ' ' && c != '\r' {
+		if d.words == 1 && len(d.word) == 0 && upper(c) == 'V' {
+			d.line = kindVanished // nothing else begins so
+		}
 		if len(d.word) < maxWord {
 			d.word = append(d.word, c)
 		}
@@ -143,8 +155,8 @@ func (d *dialect) classify(c byte) {
 	switch word {
 	case "OK", "NO", "BAD", "BYE", "PREAUTH":
 		d.line = kindText
-	case "FETCH":
-		d.line = kindFetch
+	case "FETCH", "UIDFETCH":
+		d.line, d.asUID = kindFetch, word != "FETCH" && d.number != ""
 	case "STATUS":
 		d.line = kindStatus
 	case "ESEARCH":
@@ -155,6 +167,7 @@ func (d *dialect) classify(c byte) {
 		if number := strings.Trim(word, "0123456789") == ""; !number || d.words > 2 {
 			d.line = kindOther
 		}
+		d.number = word
 	}
 }
 

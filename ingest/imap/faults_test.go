@@ -58,11 +58,11 @@ func TestBadDays(t *testing.T) {
 			c.Line("+ idling")
 			bye(c, cmd)
 		}), errClosed},
-		{"VANISHED in IDLE, which the client library does not know", 0, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
+		{"VANISHED of more than a mailbox has", 0, on("IDLE", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Line("+ idling")
-			c.Line("* VANISHED 1")
+			c.Line("* VANISHED 1:4000000000")
 			c.Mute()
-		}), errProtocol},
+		}), errGone},
 		{"not IMAP at all", 0, on("SELECT", func(c *testkit.FakeConn, _ testkit.FakeCommand) { c.Line("HTTP/1.1 400 Bad Request") }), errProtocol},
 		{"a text larger than asked for", 0, on("UID FETCH", func(c *testkit.FakeConn, _ testkit.FakeCommand) {
 			c.Raw("* 1 FETCH (UID 1 FLAGS () BODY[]<0> {9999999999}\r\nFrom: a@example.org\r\n")

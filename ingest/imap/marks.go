@@ -355,11 +355,11 @@ func (v *visit) store(req ingest.MarkRequest, since uint64) (late bool, err erro
 // a STORE that came too late.
 func (s *session) store(uid uint32, op goimap.StoreFlagsOp, flags []goimap.Flag, since uint64) (late bool, err error) {
 	s.beginFor(1)
-	s.code.start(modifiedCode)
+	s.modified.start()
 	cmd := s.client.Store(goimap.UIDSetNum(goimap.UID(uid)),
 		&goimap.StoreFlags{Op: op, Flags: flags}, &goimap.StoreOptions{UnchangedSince: since})
 	err = cmd.Close()
-	late = s.code.end()
+	late = s.modified.end()
 	s.guard.end()
 	if err == nil || late && saidNo(err) != nil && s.guard.why() == nil {
 		return late, nil

@@ -27,6 +27,7 @@ var (
 	ErrMute   = errors.New("the server did not respond")
 	errBudget = errors.New("the server sent more than was asked for")
 	errDepth  = errors.New("the server nested an answer too deeply")
+	errGone   = errors.New("the server said unreadably which messages vanished")
 	errClosed = errors.New("the server closed the connection")
 )
 
@@ -91,7 +92,7 @@ func (e emitError) Unwrap() error { return e.err }
 // isProtocol reports whether the server, not the network, was at fault, so
 // that asking the same again will probably fail the same way.
 func isProtocol(err error) bool {
-	return errors.Is(err, errProtocol) || errors.Is(err, errBudget) || errors.Is(err, errDepth)
+	return errors.Is(err, errProtocol) || errors.Is(err, errBudget) || errors.Is(err, errDepth) || errors.Is(err, errGone)
 }
 
 // wireError says what err, which a command of the client returned, really was;

@@ -40,7 +40,7 @@ type session struct {
 	limit    int  // of messages for one command, 0 if none is announced
 	tried    bool // to log in
 	dateless bool // the server refused to search by date
-	code     codeWatch
+	modified modifiedWatch
 	tls      *tls.ConnectionState // nil in the clear
 
 	seen   atomic.Uint32 // hints not yet taken
@@ -79,7 +79,7 @@ func (s *session) enter(ctx context.Context) error {
 		return s.fail("CAPABILITY", err)
 	}
 	s.caps, s.limit = caps, announced(caps)
-	return nil
+	return s.enableUIDOnly()
 }
 
 func (s *session) start(ctx context.Context, raw net.Conn) error {
@@ -132,7 +132,7 @@ func (s *session) start(ctx context.Context, raw net.Conn) error {
 	s.guard.dialect.onTagged = s.idleEnds
 	opts := &imapclient.Options{
 		TLSConfig:   conf,
-		DebugWriter: &s.code,
+		DebugWriter: &s.modified,
 		UnilateralDataHandler: &imapclient.UnilateralDataHandler{
 			Expunge: func(uint32) { s.hint(hintExpunged) },
 			Mailbox: func(d *imapclient.UnilateralDataMailbox) {

@@ -134,7 +134,7 @@ func (s *session) fetchListed(listed uidRanges, lines int, o goimap.FetchOptions
 				return err
 			}
 			slices.Sort(came)
-			slice = slice.without(rangesOf(came))
+			slice = slice.without(came)
 		}
 	}
 	return nil

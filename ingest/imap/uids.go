@@ -111,24 +111,19 @@ func (r uidRanges) has(uid uint32) bool {
 	return i < len(r) && r[i].first <= uid
 }
 
-// without returns r less what is in other.
-func (r uidRanges) without(other uidRanges) (left uidRanges) {
+// without returns r less what came, which is ascending.
+func (r uidRanges) without(came []uint32) (left uidRanges) {
 	for _, x := range r {
-		for len(other) > 0 && other[0].last < x.first {
-			other = other[1:]
-		}
-		for len(other) > 0 && other[0].first <= x.last && x.first <= x.last {
-			if o := other[0]; o.first > x.first {
-				left = left.add(x.first, o.first-1)
+		from := uint64(x.first)
+		for ; len(came) > 0 && came[0] <= x.last; came = came[1:] {
+			uid := uint64(came[0])
+			if uid > from {
+				left = left.add(uint32(from), came[0]-1)
 			}
-			if other[0].last > x.last {
-				break
-			}
-			x.first = other[0].last + 1
-			other = other[1:]
+			from = max(from, uid+1)
 		}
-		if x.first <= x.last && (len(other) == 0 || other[0].first > x.last) {
-			left = left.add(x.first, x.last)
+		if from <= uint64(x.last) {
+			left = left.add(uint32(from), x.last)
 		}
 	}
 	return left

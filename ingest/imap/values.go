@@ -47,7 +47,11 @@ func (d *dialect) put(out []byte, c byte) []byte {
 			d.name(c, !apart, apart)
 		}
 	}
-	return append(out, c)
+	out = append(out, c)
+	if d.asUID && c == '(' {
+		out, d.asUID = append(out, "UID "+d.number+" "...), false
+	}
+	return out
 }
 
 // name takes a byte that is part of the name of an item, or comes after it.

@@ -365,15 +365,13 @@ func (v *visit) flags(ctx context.Context, since uint64) (top uint64, err error)
 	limit := v.session.limit
 	if since > 0 || limit == 0 {
 		v.session.beginFor(len(b.entries))
-		v.session.code.start(limitCode)
 		err = v.session.fetch(goimap.UIDSet{{Start: 1, Stop: goimap.UID(b.top())}}, o, nil, each)
-		cut := v.session.code.end() || limit > 0 && len(came) >= limit
-		if since > 0 && !cut || err != nil && !overLimit(err) {
+		if err == nil && since > 0 && (limit == 0 || len(came) < limit) || err != nil && !overLimit(err) {
 			return top, err
 		}
 	}
 	slices.Sort(came)
-	return top, v.session.fetchListed(b.listed().without(rangesOf(came)), 1, o, nil, each)
+	return top, v.session.fetchListed(b.listed().without(came), 1, o, nil, each)
 }
 
 // away reports whether what is found now may have happened while no connection

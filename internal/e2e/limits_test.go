@@ -60,6 +60,7 @@ func TestBootstrapOverLimitsLearnsTheSame(t *testing.T) {
 		"refused":            {PerCommand: 100, Announce: true, Refuse: true},
 		"silent, the newest": {PerCommand: 100},
 		"silent, the oldest": {PerCommand: 100, Oldest: true},
+		"UIDONLY":            {PerCommand: 100, Announce: true, Window: 100, UIDOnly: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, s := provider(t, 500, l)

@@ -60,6 +60,8 @@ type FakeConn struct {
 	conn net.Conn
 	r    *bufio.Reader
 	wmu  sync.Mutex
+
+	uidOnly bool // see Limits
 }
 
 // StartFake starts a server for the test's duration. configure, which may be
@@ -213,9 +215,13 @@ func (c *FakeConn) serve() {
 
 // Answer is what the Fake does by itself.
 func (c *FakeConn) Answer(cmd FakeCommand) {
+	c.fake.Lock()
+	defer c.fake.Unlock()
+	c.answer(cmd)
+}
+
+func (c *FakeConn) answer(cmd FakeCommand) {
 	f := c.fake
-	f.Lock()
-	defer f.Unlock()
 	switch cmd.Name {
 	case "CAPABILITY":
 		c.Line("* CAPABILITY %s", f.Caps)
@@ -273,7 +279,7 @@ func (c *FakeConn) fetch(cmd FakeCommand) {
 		if !InSet(set, m.UID) || m.ModSeq <= since {
 			continue
 		}
-		line := fmt.Sprintf("* %d FETCH (UID %d FLAGS (%s)", i+1, m.UID, m.Flags)
+		line := c.fetched(i, m)
 		if strings.Contains(rest, "MODSEQ") {
 			line += fmt.Sprintf(" MODSEQ (%d)", m.ModSeq)
 		}
@@ -321,9 +327,17 @@ func (c *FakeConn) store(cmd FakeCommand) bool {
 			flags = append(flags, named...)
 		}
 		m.Flags, m.ModSeq = strings.Join(flags, " "), c.fake.top()+1
-		c.Line("* %d FETCH (UID %d FLAGS (%s) MODSEQ (%d))", i+1, m.UID, m.Flags, m.ModSeq)
+		c.Line("%s MODSEQ (%d))", c.fetched(i, *m), m.ModSeq)
 	}
 	return true
+}
+
+// fetched is how a line begins that tells of a message.
+func (c *FakeConn) fetched(i int, m FakeMessage) string {
+	if c.uidOnly {
+		return fmt.Sprintf("* %d UIDFETCH (FLAGS (%s)", m.UID, m.Flags)
+	}
+	return fmt.Sprintf("* %d FETCH (UID %d FLAGS (%s)", i+1, m.UID, m.Flags)
 }
 
 // InSet reports whether a set as in "1:3,7,9:*", or the arguments of a command

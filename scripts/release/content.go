@@ -85,12 +85,8 @@ func (r *release) zipped(top string, items []item) ([]byte, error) {
 		below[n].to = top + "/" + below[n].to
 	}
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	err = r.tarred(z, below)
-	err = errors.Join(err, z.Close())
+	z := gzip.NewWriter(&packed) // the best compression takes twice the time for 1 % less
+	err := errors.Join(r.tarred(z, below), z.Close())
 	return packed.Bytes(), err
 }
 
@@ -99,9 +95,6 @@ func (r *release) tarred(out io.Writer, items []item) error {
 	w := tar.NewWriter(out)
 	for _, i := range items {
 		h := &tar.Header{Name: i.to, Mode: int64(i.mode), Size: int64(len(i.text)), ModTime: r.at, Uid: i.owner, Gid: i.owner}
-		if i.owner == 0 {
-			h.Uname, h.Gname = "root", "root"
-		}
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -33,22 +35,19 @@ func certificates() []byte {
 
 // layer packs the files of an image.
 func (r *release) layer(binary string) (v1.Layer, error) {
-	items := []item{{to: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, text: certificates()}}
-	for _, f := range []struct {
-		to, from string
-		mode     os.FileMode
-	}{
-		{"usr/local/bin/hinged", binary, 0o755},
-		{"usr/share/doc/hinged/LICENSE", filepath.Join(r.root, "LICENSE"), 0o644},
-		{"usr/share/doc/hinged/NOTICE", filepath.Join(r.root, "NOTICE"), 0o644},
+	items := []item{{to: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, text: certificates()}, {to: "var/lib/hinged/", mode: 0o700, owner: nobody}}
+	for to, from := range map[string]string{
+		"usr/local/bin/hinged":         binary,
+		"usr/share/doc/hinged/LICENSE": filepath.Join(r.root, "LICENSE"),
+		"usr/share/doc/hinged/NOTICE":  filepath.Join(r.root, "NOTICE"),
 	} {
-		text, err := os.ReadFile(f.from)
-		if err != nil {
+		var err error
+		if items, err = added(items, filepath.Dir(from), filepath.Base(from)); err != nil {
 			return nil, err
 		}
-		items = append(items, item{to: f.to, mode: f.mode, text: text})
+		items[len(items)-1].to = to
 	}
-	items = append(items, item{to: "var/lib/hinged/", mode: 0o700, owner: nobody})
+	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.to, b.to) })
 	var packed bytes.Buffer
 	if err := r.tarred(&packed, items); err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (r *release) image(binary string, t target) error {
 	if err != nil {
 		return err
 	}
-	img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: r.at}, CreatedBy: "make release"}})
+	img, err = mutate.AppendLayers(img, layer)
 	if err != nil {
 		return err
 	}

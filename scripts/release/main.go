@@ -2,7 +2,7 @@
 
 // Command release makes what a release of hinged consists of: static binaries in archives,
 // packages for Debian and for RPM, a bill of materials for each binary, a container image, the
-// source with a formula of Homebrew, and checksums, signed. `make release` calls it.
+// source with a formula of Homebrew, and checksums. `make release` calls it.
 //
 // It is a module of its own, so that the libraries for packages are none of hinged's. The
 // same commit gives the same bytes, whoever builds it wherever: every time in a file is
@@ -57,7 +57,7 @@ func main() {
 
 func run(ctx context.Context, args []string) (err error) {
 	r := &release{}
-	var targets, key string
+	var targets string
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.StringVar(&r.root, "root", ".", "the checkout of hinged")
 	flags.StringVar(&r.out, "out", "dist/release", "the directory to write, which is emptied first")
@@ -66,7 +66,6 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.StringVar(&r.tags, "tags", "", "build tags")
 	flags.StringVar(&r.goTool, "go", "go", "the go command")
 	flags.StringVar(&targets, "targets", "", "systems such as linux/amd64, separated by commas")
-	flags.StringVar(&key, "sign", "", "the SSH key to sign the checksums with; \"\": they are not signed")
 	epoch := flags.String("epoch", os.Getenv("SOURCE_DATE_EPOCH"), "the time of all files, in seconds since 1970")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -98,21 +97,13 @@ func run(ctx context.Context, args []string) (err error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	for _, step := range []func() error{r.imageArchive, func() error { return r.source(ctx) }, r.checksums} {
-		if err := step(); err != nil {
-			return err
-		}
+	if err := r.imageArchive(); err != nil {
+		return err
 	}
-	return r.sign(ctx, key)
-}
-
-// sign signs the checksums with an SSH key, or with the one in the agent whose public half
-// key is. ssh-keygen asks the terminal for a passphrase.
-func (r *release) sign(ctx context.Context, key string) error {
-	if key == "" {
-		return nil
+	if err := r.source(ctx); err != nil {
+		return err
 	}
-	return r.run(ctx, nil, "ssh-keygen", "-Y", "sign", "-n", "file", "-f", key, r.file("SHA256SUMS"))
+	return r.checksums()
 }
 
 // make makes everything for one system.

@@ -49,60 +49,43 @@ func (r *release) source(ctx context.Context) error {
 }
 
 // tracked returns the files of the checkout that git knows. What somebody left there, such as
-// a configuration with a password, is none of them. Without git it returns all that an
-// archive of the source has, but not its modules.
+// a configuration with a password, is none of them.
 func (r *release) tracked(ctx context.Context) ([]item, error) {
-	if _, err := os.Stat(filepath.Join(r.root, ".git")); err == nil {
-		names, err := exec.CommandContext(ctx, "git", "-C", r.root, "ls-files", "-z").Output()
-		if err != nil {
-			return nil, err
+	names, err := exec.CommandContext(ctx, "git", "-C", r.root, "ls-files", "-z").Output()
+	var items []item
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		if err == nil {
+			items, err = added(items, r.root, name)
 		}
-		var items []item
-		for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
-			i, err := itemOf(r.root, name)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, i)
-		}
-		return items, nil
 	}
-	return itemsBelow(r.root, "vendor", "dist", ".bin", "COMMIT")
+	return items, err
 }
 
-// itemsBelow returns the regular files below a directory, without some entries of it.
-func itemsBelow(dir string, without ...string) (items []item, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+// itemsBelow returns the files below a directory.
+func itemsBelow(dir string) (items []item, err error) {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			items, err = added(items, dir, name)
 		}
-		name, err := filepath.Rel(dir, path)
-		switch {
-		case err != nil:
-			return err
-		case slices.Contains(without, name) && d.IsDir():
-			return filepath.SkipDir
-		case !d.Type().IsRegular() || slices.Contains(without, name):
-			return nil
-		}
-		i, err := itemOf(dir, filepath.ToSlash(name))
-		items = append(items, i)
 		return err
 	})
 	return items, err
 }
 
-// itemOf reads a file below dir. Of its mode only whether it can be run is kept.
-func itemOf(dir, name string) (item, error) {
+// added appends a file below dir. Of its mode only whether it can be run is kept.
+func added(items []item, dir, name string) ([]item, error) {
 	path := filepath.Join(dir, name)
-	info, err := os.Lstat(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return item{}, err
+		return nil, err
 	}
-	i := item{to: name, mode: 0o644}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	i := item{to: name, mode: 0o644, text: text}
 	if info.Mode()&0o111 != 0 {
 		i.mode = 0o755
 	}
-	i.text, err = os.ReadFile(path)
-	return i, err
+	return append(items, i), nil
 }

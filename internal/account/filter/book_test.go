@@ -3,14 +3,12 @@
 package filter_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/hinged/hinged/featurize"
 	"github.com/hinged/hinged/internal/account/filter"
 	"github.com/hinged/hinged/internal/account/past"
-	"github.com/hinged/hinged/store"
 )
 
 const booked = "history:in the address book"
@@ -87,26 +85,6 @@ func TestAnAddressBookGivesTheSameStateLiveRestartedAndReplayed(t *testing.T) {
 		if calm.f.State().Book.Len() != 2 || calm.f.State().Weights.Get(featurize.IndexOf(booked)) == 0 {
 			t.Fatalf("seed %d: %d addresses; the fact must weigh something for this test to mean anything", seed, calm.f.State().Book.Len())
 		}
-	}
-}
-
-func TestAnAddressBookHasALimit(t *testing.T) {
-	w := newWorld(t, testOptions())
-	e := &filter.AddressBook{}
-	for i := range filter.MaxBook + 5 {
-		e.Added = append(e.Added, store.ID(i+1))
-	}
-	w.apply(e)
-	var many []string
-	for i := range filter.MaxBook + 5 {
-		many = append(many, fmt.Sprintf("p%d@example.com", i))
-	}
-	if n := w.f.State().Book.Len(); n != filter.MaxBook {
-		t.Errorf("%d are known, want %d", n, filter.MaxBook)
-	}
-	w.know(many...)
-	if n := w.f.State().Book.Len(); n != filter.MaxBook || w.f.People.BookOf(many) != nil {
-		t.Errorf("%d are known, want %d, and the same book is no event", n, filter.MaxBook)
 	}
 }
 

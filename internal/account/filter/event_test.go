@@ -69,7 +69,7 @@ func everyEvent() []tagged {
 		{19, &LetterIntended{At: 18, Mailbox: "INBOX", MessageID: "a@x"}},
 		{20, &LetterSettled{At: 19, Ledger: 4, Sent: true}},
 		{21, &Closed{At: 20, Message: store.MessageKey{3}}},
-		{22, &AddressBook{Added: []store.ID{1, 2}, Removed: []store.ID{3}}},
+		{22, &AddressBook{Senders: []store.ID{1, 2}}},
 		{18, &Primed{At: 17, Weights: store.PackVector(model.Vector{{Index: model.Affine, Value: -0.5}, {Index: 7, Value: 0.25}})}},
 	}
 }

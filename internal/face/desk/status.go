@@ -146,24 +146,20 @@ type ReadingStatus struct {
 
 // AddressBookStatus says what is known of the owner's address book.
 type AddressBookStatus struct {
-	Addresses int        `json:"addresses"`                    // addresses that are known from it
-	Read      *time.Time `json:"read,omitempty"`               // Read is when the daemon last read all of it; absent if it has not yet since its start.
-	Skipped   int        `json:"cards_skipped,omitempty"`      // cards that could not be read, or not all of their addresses
-	Left      int        `json:"addresses_left_out,omitempty"` // addresses beyond the limit
-	Problem   string     `json:"problem,omitempty"`            // Problem says in words why it could not be read last; "" if it could.
+	Addresses int        `json:"addresses"`               // addresses that are known from it
+	Read      *time.Time `json:"read,omitempty"`          // Read is when the daemon last read all of it; absent if it has not yet since its start.
+	Skipped   int        `json:"cards_skipped,omitempty"` // cards and addresses that could not be used
+	Problem   string     `json:"problem,omitempty"`       // Problem says in words why it could not be read last; "" if it could.
 }
 
 // Words says that in a line.
 func (b *AddressBookStatus) Words() string {
-	s := fmt.Sprintf("%d %s", b.Addresses, plural(b.Addresses, "address", "addresses")) + " of your address book"
+	s := fmt.Sprintf("%d %s of your address book", b.Addresses, plural(b.Addresses, "address", "addresses"))
 	if b.Read != nil {
 		s += ", read " + Moment(b.Read)
 	}
 	if b.Skipped > 0 {
 		s += fmt.Sprintf("; %d cards could not be used", b.Skipped)
-	}
-	if b.Left > 0 {
-		s += fmt.Sprintf("; %d addresses are too many", b.Left)
 	}
 	return s
 }

@@ -43,7 +43,7 @@ type Options struct {
 	Filter  filter.Options
 	Prior   store.PackedVector // as in daemon.AccountOptions
 	// AddressBook, too. In a dry run it is read once, and must be read.
-	AddressBook *daemon.AddressBook
+	AddressBook daemon.ReadAddressBook
 	// NewSource builds the source, resuming from what the store remembers.
 	NewSource func(known []ingest.Known) (PastSource, error)
 

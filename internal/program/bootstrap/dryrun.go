@@ -63,8 +63,14 @@ func DryRun(ctx context.Context, o Options, last, show int) (r Report, err error
 		return r, err
 	}
 	if o.AddressBook != nil {
-		if err = d.know(ctx, o.AddressBook); err != nil {
+		book, err := o.AddressBook(ctx)
+		if err != nil {
 			return r, fmt.Errorf("account %s: address book: %w", o.Account, err)
+		}
+		if e := d.filter.People.BookOf(book.Addresses); e != nil {
+			if _, err = d.filter.Apply(e); err != nil {
+				return r, err
+			}
 		}
 	}
 	stop := follow(o.Progress, source)
@@ -79,18 +85,6 @@ func DryRun(ctx context.Context, o Options, last, show int) (r Report, err error
 	r.Hidden = source.Status().Parts()
 	r.DryRun = d.show(show)
 	return r, r.ask(d.filter)
-}
-
-// know reads the address book.
-func (d *dryRun) know(ctx context.Context, b *daemon.AddressBook) error {
-	book, err := b.Read(ctx)
-	if err != nil {
-		return err
-	}
-	if e := d.filter.People.BookOf(book.Addresses); e != nil {
-		_, err = d.filter.Apply(e)
-	}
-	return err
 }
 
 type dryRun struct {

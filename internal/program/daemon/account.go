@@ -48,7 +48,7 @@ type AccountOptions struct {
 	// NewSource builds the source, resuming from what the store remembers. It connects to
 	// nothing yet.
 	NewSource   func(known []ingest.Known) (ingest.Source, error)
-	AddressBook *AddressBook // nil: it knows none
+	AddressBook ReadAddressBook // nil: it knows none
 	// Settings are all that the rest was made from, in any form: an account whose
 	// Settings are the same goes on undisturbed at a Reload. With "" it never does.
 	Settings string
@@ -174,10 +174,10 @@ func (a *account) watch(ctx context.Context) error {
 	intents := a.intents()
 	var sourceErr error
 	var wg sync.WaitGroup
-	bookKnown := a.beginBook(sourceCtx, &wg)
+	bookRead := a.beginBook(sourceCtx, &wg)
 	wg.Go(func() {
 		defer a.stage.Close()
-		waitForBook(sourceCtx, bookKnown)
+		waitForBook(sourceCtx, bookRead)
 		a.source.Mark(intents...)
 		sourceErr = a.source.Run(sourceCtx, func(ctx context.Context, e ingest.Event) error {
 			a.reported.Add(1)

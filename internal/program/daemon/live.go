@@ -228,7 +228,11 @@ func (a *account) Status(ctx context.Context) (desk.AccountStatus, error) {
 	}
 	s.Warnings = append(append(slices.Clone(s.Warnings), a.unmarkable()...), src.Parts()...)
 	if b := a.book.Load(); b != nil {
-		if s.AddressBook = b; b.Problem != "" {
+		known := *b
+		if s.AddressBook != nil {
+			known.Addresses = s.AddressBook.Addresses
+		}
+		if s.AddressBook = &known; b.Problem != "" {
 			s.Warnings = append(s.Warnings, b.Problem)
 		}
 	}
