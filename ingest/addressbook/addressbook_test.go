@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // utf16le is text in UTF-16 with a byte order mark.
@@ -99,6 +101,7 @@ func TestADirectoryOfCardsIsOneBook(t *testing.T) {
 }
 
 func TestABookOf50MiBWithPhotosTakesLittleMemory(t *testing.T) {
+	testkit.Computes(t)
 	path := filepath.Join(t.TempDir(), "book.vcf")
 	f, err := os.Create(path)
 	if err != nil {
