@@ -222,6 +222,7 @@ func states(t *testing.T, p *process) (map[string]string, map[string]store.Accou
 // that decides what a record does: what is carried out, what is refused, and the bytes of every
 // decision are those of a run that commits after each record and drops nothing.
 func TestWhenItIsCommittedDecidesNothing(t *testing.T) {
+	ways := testkit.Rounds(t, 5, 1)
 	t.Parallel()
 	c := newCluster(2)
 	c.frequent = true
@@ -250,7 +251,7 @@ func TestWhenItIsCommittedDecidesNothing(t *testing.T) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(rows)), func(a store.Account) bool { return a.Reach.Entries > 0 }) {
 		t.Fatal("in no account what can be taken back has moved on")
 	}
-	for n := range uint64(5) {
+	for n := range uint64(ways) {
 		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
 			p, got := run(n + 1)
 			again, others := states(t, p)

@@ -39,6 +39,7 @@ func (p *process) renew(tunes ...tune) {
 // a process that nobody touched, and the partitions stay where they are as long as the
 // connections do.
 func TestRenewalsLoseAndDoubleNothing(t *testing.T) {
+	renewals := testkit.Rounds(t, 40, 10)
 	t.Parallel()
 	c := newCluster(4)
 	all := []*process{newProcess(t, c), newProcess(t, c)}
@@ -54,9 +55,9 @@ func TestRenewalsLoseAndDoubleNothing(t *testing.T) {
 		return nil
 	})
 	dealt := all[0].engine.Status().Rebalances
-	for n := range 40 {
+	for n := range renewals {
 		fill(c, uint64(100+n), 12, 15)
-		if n == 30 {
+		if n == renewals*3/4 {
 			if now := all[0].engine.Status().Rebalances; now != dealt {
 				t.Errorf("partitions were dealt out %d times by renewals with the same brokers", now-dealt)
 			}
@@ -64,7 +65,7 @@ func TestRenewalsLoseAndDoubleNothing(t *testing.T) {
 		p := all[n%2]
 		p.renew(func(o *Options) {
 			o.BatchRecords, o.SnapshotEvery, o.ReadAhead = 1+n%7, int64(20+n), int64(1+n%3)<<18
-			if n >= 30 {
+			if n >= renewals*3/4 {
 				o.Broker = &broker{c: c}
 			}
 		})
@@ -86,11 +87,12 @@ func TestRenewalsLoseAndDoubleNothing(t *testing.T) {
 // TestARenewalRepeatsNothing: without trouble a batch is finished before the settings
 // change, so nothing is decided twice, be it under other settings.
 func TestARenewalRepeatsNothing(t *testing.T) {
+	renewals := testkit.Rounds(t, 20, 5)
 	t.Parallel()
 	c := newCluster(3)
 	p := newProcess(t, c)
 	p.start(small)
-	for n := range 20 {
+	for n := range renewals {
 		fill(c, uint64(n), 6, 20)
 		p.renew(func(o *Options) { o.Filter.Threshold.Value = float64(n%2) / 4 })
 	}
