@@ -104,9 +104,9 @@ WAITING = -p 3 -parallel 4
 TESTED = $(filter-out ./internal/project ./internal/e2e,$(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | sed 's|^$(CURDIR)|.|'))
 
 # Packages with something to race are tested under the race detector, the others without.
-# The store's file goes first: it takes longest, on one processor.
+# What takes longest goes first.
 RACED = $(filter $(TESTED),$(shell sh scripts/raced.sh))
-FIRST = ./store/boltfile
+FIRST = ./internal/run/stream ./store/boltfile
 
 .NOTPARALLEL:
 .PHONY: demo run test check first setup fmt lint project race plain e2e whole build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
