@@ -170,7 +170,8 @@ func sameBytes(t *testing.T, client *kafka.Client, topic string) {
 // partition is stopped at its beginning. Each time the status says what waits, and never
 // that nothing does.
 func TestLagOnARealBroker(t *testing.T) {
-	t.Parallel() // it mostly waits
+	testkit.Computes(t) // the broker does
+	t.Parallel()
 	k := testkit.StartKafka(t, testkit.KafkaOptions{})
 	client := dial(t, k)
 	if _, _, err := client.EnsureTopics(t.Context(), kafka.Wanted{Create: true, Partitions: 1}); err != nil {

@@ -53,7 +53,8 @@ func recreateOn(t *testing.T, k *testkit.Kafka, client *kafka.Client, topic stri
 // the new log grows past the old positions. No decision is lost, none is taken for
 // another, and the state is that of one log with the records of all three.
 func TestATopicCreatedAgainOnARealBroker(t *testing.T) {
-	t.Parallel() // it mostly waits
+	testkit.Computes(t) // the broker does
+	t.Parallel()
 	k := testkit.StartKafka(t, testkit.KafkaOptions{})
 	const partitions = 2
 	twin := newCluster(partitions) // has the records of all logs, one after another
@@ -206,7 +207,8 @@ func read(t *testing.T, client *kafka.Client, topic string) (out []*log) {
 // the log grows past the position: the partition stops there, and what is read before and after
 // it is not mixed.
 func TestAnUncleanElectionWhileStoppedStopsThePartitionOnARealBroker(t *testing.T) {
-	t.Parallel() // it mostly waits
+	testkit.Computes(t) // the broker does
+	t.Parallel()
 	k := testkit.StartKafka(t, testkit.KafkaOptions{Brokers: 3})
 	admin, err := kgo.NewClient(kgo.SeedBrokers(k.Addrs()...))
 	testkit.OK(t, err)
