@@ -69,6 +69,14 @@ func ReadPath(path string) (*Book, error) {
 		}
 	}
 	for _, name := range files {
+		// To open a pipe would wait for whoever writes into it.
+		if info, err := os.Stat(name); err != nil {
+			return nil, err
+		} else if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is neither a file nor a directory of files", name)
+		} else if info.Size() > maxFile {
+			return nil, fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
+		}
 		file, err := os.Open(name)
 		if err != nil {
 			return nil, err

@@ -131,6 +131,18 @@ func TestABookOf50MiBWithPhotosTakesLittleMemory(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+	if _, err := ReadPath(os.DevNull); err == nil || !strings.Contains(err.Error(), "is neither a file nor a directory") {
+		t.Errorf("a device: %v", err)
+	}
+	large := filepath.Join(t.TempDir(), "large.vcf")
+	write(t, large, "")
+	testkit.OK(t, os.Truncate(large, maxFile+1))
+	if _, err := ReadPath(large); err == nil || !strings.Contains(err.Error(), "is larger than 256 MiB") {
+		t.Errorf("a file of %d bytes: %v", maxFile+1, err)
+	}
+}
+
 func TestABookHasALimit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "book.vcf")
 	for n, whole := range map[int]bool{maxAddresses: true, maxAddresses + 1: false} {
