@@ -117,7 +117,7 @@ func TestBootstrapKilledAtRandomPoints(t *testing.T) {
 		// After so many bytes and not after a time: a fast machine would be done
 		// before it was killed. The bytes grow, so that it comes to an end.
 		cuts := rough.Cuts()
-		rough.CutAfter(int64(100_000 + rng.IntN(150_000) + 10_000*kills))
+		rough.CutAfter(int64(250_000 + rng.IntN(500_000) + 60_000*kills))
 		late := time.Duration(rng.IntN(30)) * time.Millisecond
 		stop, cut := make(chan struct{}), make(chan struct{})
 		go func() {

@@ -246,7 +246,7 @@ func (h *household) live(away *testkit.Dovecot) {
 // until waits for the status of an account to satisfy ok.
 func (h *household) until(account, what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
 	h.t.Helper()
-	for began := time.Now(); ; time.Sleep(pauseAfter(time.Since(began))) {
+	for began := time.Now(); ; testkit.Pause(began) {
 		a, err := desk.GetAccount.Do(context.Background(), h.daemon, account, desk.None{})
 		if err != nil {
 			h.t.Fatal(err)

@@ -269,7 +269,7 @@ func (s *site) status() (st desk.AccountStatus, ok bool) {
 func (s *site) until(what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
 	s.t.Helper()
 	var last desk.AccountStatus
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(pauseAfter(time.Since(began))) {
+	for began := time.Now(); time.Since(began) < patience; testkit.Pause(began) {
 		if st, up := s.status(); up {
 			if last = st; ok(st) {
 				return st
@@ -278,12 +278,6 @@ func (s *site) until(what string, ok func(desk.AccountStatus) bool) desk.Account
 	}
 	s.t.Fatalf("never saw %s; the last status is %+v\n%s", what, last, tail(s.log.String()))
 	return last
-}
-
-// pauseAfter is how long to wait before asking again what has been waited for so long: often
-// enough to be little late, and seldom enough to leave the processors to who works.
-func pauseAfter(waited time.Duration) time.Duration {
-	return min(max(waited/8, 5*time.Millisecond), 100*time.Millisecond)
 }
 
 // digests asks the daemon, or verify where none runs.

@@ -18,11 +18,11 @@ import (
 )
 
 // The size of the run: owners, and for each the messages and the kills.
-// The long run for `make soak` has more owners and kills; none of them may take killWithin.
+// The long run for `make soak` has more of all; none of them may take killWithin.
 var (
 	killOwners   = testkit.FromEnv("HINGED_KILL_OWNERS", 1)
-	killMessages = testkit.FromEnv("HINGED_KILL_MESSAGES", 2000)
-	killTimes    = testkit.FromEnv("HINGED_KILL_TIMES", 24)
+	killMessages = testkit.FromEnv("HINGED_KILL_MESSAGES", 1000)
+	killTimes    = testkit.FromEnv("HINGED_KILL_TIMES", 12)
 )
 
 const perStep = 40
@@ -153,7 +153,7 @@ func TestR9KillAtRandomPoints(t *testing.T) {
 func TestR9KillAKernelAccount(t *testing.T) {
 	t.Parallel()
 	const learner = "[account.learner]\nkernel_degree = 2\nmax_supports = 40\n"
-	killAtRandomPoints(t, learner, killMessages/5, killTimes/6)
+	killAtRandomPoints(t, learner, killMessages*2/5, killTimes/3)
 }
 
 func killAtRandomPoints(t *testing.T, learner string, messages, times int) {

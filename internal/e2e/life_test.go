@@ -307,7 +307,7 @@ func (p *living) status() desk.AccountStatus {
 
 func (p *living) until(what string, ok func(desk.AccountStatus) bool) (a desk.AccountStatus) {
 	p.t.Helper()
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(pauseAfter(time.Since(began))) {
+	for began := time.Now(); time.Since(began) < patience; testkit.Pause(began) {
 		if a = p.status(); ok(a) {
 			return a
 		}
@@ -343,7 +343,7 @@ func (p *living) heard(uid uint32) {
 			if slices.ContainsFunc(p.status().Mailboxes, func(m desk.MailboxStatus) bool { return m.Mailbox == "INBOX" && m.HighestModSeq >= last }) {
 				return
 			}
-			time.Sleep(pauseAfter(time.Since(began)))
+			testkit.Pause(began)
 		}
 	}
 	p.t.Fatalf("the daemon never saw the flags; its status is %+v", p.status())

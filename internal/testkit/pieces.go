@@ -124,11 +124,17 @@ func Write[T string | []byte](tb testing.TB, path string, data T) {
 // seen, which is written out only then: a Transcript with all that came until then.
 func Until(tb testing.TB, ok func() bool, what ...any) {
 	tb.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !ok(); Pause(began) {
+		if time.Since(began) > 5*time.Minute {
 			tb.Fatal(fmt.Sprint(what...))
 		}
 	}
+}
+
+// Pause waits before it is asked again for what has been waited for since began: often
+// enough to be little late, and seldom enough to leave the processors to who works.
+func Pause(began time.Time) {
+	time.Sleep(min(max(time.Since(began)/8, 2*time.Millisecond), 100*time.Millisecond))
 }
 
 // WriteProgram writes a file that the test is going to run. A process that a parallel test

@@ -81,7 +81,7 @@ func (h *home) start() {
 
 func (h *home) until(what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
 	h.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; testkit.Pause(began) {
 		s, err := h.d.Status(h.t.Context())
 		if err != nil {
 			h.t.Fatal(err)
@@ -89,7 +89,7 @@ func (h *home) until(what string, ok func(desk.AccountStatus) bool) desk.Account
 		if ok(s.Accounts[0]) {
 			return s.Accounts[0]
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > patience {
 			h.t.Fatalf("never saw %s; the status is %+v", what, s.Accounts[0])
 		}
 	}

@@ -180,12 +180,12 @@ func dialled(t *testing.T, dir string) *control.At {
 // await looks until it sees what is wanted.
 func await(tb testing.TB, what string, look func() (saw any, ok bool)) {
 	tb.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); ; testkit.Pause(began) {
 		saw, ok := look()
 		if ok {
 			return
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > patience {
 			tb.Fatalf("never saw %s, but %+v", what, saw)
 		}
 	}

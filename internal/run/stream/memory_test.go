@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hinged/hinged/ingest/kafka"
+	"github.com/hinged/hinged/internal/testkit"
 )
 
 // cluster is a Kafka of a few lines, for tests: topics in memory, and one group.
@@ -373,7 +374,7 @@ func (r *memoryReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, 
 	if r.b.slow > 0 {
 		time.Sleep(r.b.slow)
 	}
-	for range 20 {
+	for range 5 {
 		if err := ctx.Err(); err != nil { // as a real one: it begins nothing any more
 			return kafka.Batch{}, err
 		}
@@ -388,7 +389,7 @@ func (r *memoryReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, 
 		select {
 		case <-ctx.Done():
 			return kafka.Batch{}, ctx.Err()
-		case <-time.After(time.Millisecond):
+		case <-time.After(4 * time.Millisecond):
 		}
 	}
 	return r.take(0, 0)
@@ -433,15 +434,13 @@ var errRefused = errors.New("not enough replicas")
 // eventually waits for f to find nothing wrong.
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Minute) // it may be a slow and busy machine
-	for {
+	for began := time.Now(); ; testkit.Pause(began) {
 		err := f()
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
+		if time.Since(began) > 5*time.Minute { // it may be a slow and busy machine
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 }
