@@ -112,7 +112,7 @@ FIRST = ./internal/run/stream ./store/boltfile
 
 # Two rows of steps keep two processors busy; more would only wait for each other.
 test: first
-	@$(call beside,race e2e,plain project)
+	@$(call beside,race project,plain e2e)
 
 check: fmt lint
 	@echo '== go test -short'
@@ -146,7 +146,7 @@ race:
 	@$(RACING) $(FIRST) $(filter-out $(FIRST),$(RACED))
 
 # The release is compiled meanwhile: its largest package keeps one core busy for a minute,
-# and the two steps of make whole, which both want it, would each compile it.
+# and project and e2e, which both want it, would each compile it.
 plain:
 	@echo '== go test, where nothing can race'
 	@$(BUILD) -o /dev/null ./cmd/hinged & release=$$!; \

@@ -239,8 +239,9 @@ type Violation struct {
 	Where  []string `json:"where"`
 }
 
-// Violations has axe-core look at the page. The page's own security policy stands.
-func (b *Browser) Violations() (found []Violation) {
+// Violations has axe-core look at the page, by these of its rules, or by all. The page's own
+// security policy stands.
+func (b *Browser) Violations(rules ...string) (found []Violation) {
 	b.tb.Helper()
 	path, err := axe()
 	Need(b.tb, err)
@@ -249,7 +250,13 @@ func (b *Browser) Violations() (found []Violation) {
 		b.tb.Fatal(err)
 	}
 	get(b, chromedp.Evaluate[any](string(script)+"; 0"))
-	out := Eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v => ({
+	options := map[string]any{"resultTypes": []string{"violations"}}
+	if len(rules) > 0 {
+		options["runOnly"] = rules
+	}
+	how, err := json.Marshal(options)
+	OK(b.tb, err)
+	out := Eval[string](b, `axe.run(document, `+string(how)+`).then(r => JSON.stringify(r.violations.map(v => ({
 		id: v.id, impact: v.impact, help: v.help, where: v.nodes.map(n => n.target.join(" ") + ": " + n.failureSummary)}))))`)
 	if err := json.Unmarshal([]byte(out), &found); err != nil {
 		b.tb.Fatal(err)

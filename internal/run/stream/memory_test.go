@@ -374,7 +374,7 @@ func (r *memoryReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, 
 	if r.b.slow > 0 {
 		time.Sleep(r.b.slow)
 	}
-	for range 5 {
+	for pause := time.Millisecond; pause < 64*time.Millisecond; pause *= 2 {
 		if err := ctx.Err(); err != nil { // as a real one: it begins nothing any more
 			return kafka.Batch{}, err
 		}
@@ -389,7 +389,7 @@ func (r *memoryReader) Next(ctx context.Context, most, bytes int) (kafka.Batch, 
 		select {
 		case <-ctx.Done():
 			return kafka.Batch{}, ctx.Err()
-		case <-time.After(4 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 	return r.take(0, 0)
