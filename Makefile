@@ -156,7 +156,7 @@ plain:
 
 e2e:
 	@echo '== the whole, on a real mail server'
-	@$(GO) test -vet=off -parallel 8 -count=1 $(PATIENT) ./internal/e2e
+	@$(GO) test -vet=off -parallel 6 -count=1 $(PATIENT) ./internal/e2e
 
 # beside makes the targets of its first argument, and beside them those of its second, whose
 # output comes after that of the first.

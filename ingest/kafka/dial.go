@@ -6,13 +6,15 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
 
 // dialer opens the connections of a Client, or of its membership in a group,
-// and can close all of them at once.
+// and knows those that are open.
 type dialer struct {
 	open func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *tls.Config
@@ -72,16 +74,17 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return g, nil
 }
 
-// closeAll breaks every connection that is open now.
-func (d *dialer) closeAll() {
+// connections returns those that are open now.
+func (d *dialer) connections() []*guarded {
 	d.mu.Lock()
-	open := make([]*guarded, 0, len(d.conns))
-	for g := range d.conns {
-		open = append(open, g)
-	}
-	d.mu.Unlock()
-	for _, g := range open {
-		_ = g.Close() // it is given up
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.conns))
+}
+
+// breakOff gives connections up, whatever they wait for.
+func breakOff(all []*guarded) {
+	for _, g := range all {
+		_ = g.Close()
 	}
 }
 

@@ -33,9 +33,14 @@ type Member struct {
 	Problem func(err error)
 }
 
-// leaveGrace is how long a member that leaves lets a request under way finish
-// before it breaks the connection: joining can take the whole rebalance timeout.
-const leaveGrace = 300 * time.Millisecond
+// A member that leaves lets requests under way finish for leaveGrace, then it breaks their
+// connections: joining can take the whole rebalance timeout. To leave takes connections of
+// its own, which are broken only after leavePatience: whoever goes without a word keeps the
+// others waiting for the whole session timeout.
+const (
+	leaveGrace    = 300 * time.Millisecond
+	leavePatience = 3 * time.Second
+)
 
 // Run takes part in the group Options.Group until ctx is done, and joins again
 // as often as it must. Then the generation's ctx is done too, and the group is
@@ -76,20 +81,26 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 	if err != nil {
 		return fmt.Errorf("join group %s: %w", c.o.Group, err)
 	}
-	// Close waits for our functions and then leaves the group, which needs a
-	// connection; one that waits for others to join is broken before.
+	// Close waits for our functions and then leaves the group.
 	var leaving sync.WaitGroup
 	closed := make(chan struct{})
 	leaving.Go(func() {
 		<-ctx.Done()
+		underWay := d.connections()
 		leaving.Go(func() {
 			_ = group.Close() // it returns nothing else
 			close(closed)
 		})
 		select {
 		case <-closed:
+			return
 		case <-time.After(leaveGrace):
-			d.closeAll()
+			breakOff(underWay)
+		}
+		select {
+		case <-closed:
+		case <-time.After(leavePatience):
+			breakOff(d.connections())
 		}
 	})
 	defer leaving.Wait()

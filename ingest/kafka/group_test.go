@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -82,14 +84,15 @@ func holds(t *testing.T, total int, members []*member, counts ...int) []Generati
 	}
 }
 
+// long has timeouts of a group that are long enough that only leaving, not being given up for
+// dead, explains a take-over.
+func long(o *Options) {
+	o.SessionTimeout, o.RebalanceTimeout, o.RequestTimeout = 5*time.Minute, 5*time.Minute, time.Minute
+}
+
 func TestMembersShareThePartitionsAndTakeOverFromOneThatLeaves(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
-		// Long enough that only leaving, not being given up for dead, explains a
-		// take-over.
-		long := func(o *Options) {
-			o.SessionTimeout, o.RebalanceTimeout, o.RequestTimeout = 5*time.Minute, 5*time.Minute, time.Minute
-		}
 		one := join(t, b.client(t, 5, long))
 		g := holds(t, 5, []*member{one}, 5)[0]
 		if err := one.c.CommitOffsets(t.Context(), g, map[int32]int64{0: 7, 4: 9}); err != nil {
@@ -107,6 +110,39 @@ func TestMembersShareThePartitionsAndTakeOverFromOneThatLeaves(t *testing.T) {
 		if err != nil || fmt.Sprint(got) != "map[0:7 4:9]" {
 			t.Errorf("got offsets %v, %v, want those published", got, err)
 		}
+	})
+}
+
+// sluggish is a connection of a busy machine: each write takes longer than half of leaveGrace.
+type sluggish struct {
+	net.Conn
+	now *atomic.Bool
+}
+
+func (s sluggish) Write(b []byte) (int, error) {
+	if s.now.Load() {
+		time.Sleep(leaveGrace * 2 / 3)
+	}
+	return s.Conn.Write(b)
+}
+
+func TestWhoLeavesABusyMachineIsHeard(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, b *broker) {
+		var busy atomic.Bool
+		one := join(t, b.client(t, 2, long, func(o *Options) {
+			o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				return sluggish{conn, &busy}, err
+			}
+		}))
+		holds(t, 2, []*member{one}, 2)
+		two := join(t, b.client(t, 2, long))
+		holds(t, 2, []*member{one, two}, 1, 1)
+		busy.Store(true)
+		one.leave()
+		<-one.ended
+		holds(t, 2, []*member{two}, 2)
 	})
 }
 
@@ -163,9 +199,6 @@ func TestAGroupOfNobodyHasNoOffsets(t *testing.T) {
 func TestLeavingDoesNotWaitForAJoinUnderWay(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *broker) {
-		long := func(o *Options) {
-			o.SessionTimeout, o.RebalanceTimeout, o.RequestTimeout = 5*time.Minute, 5*time.Minute, time.Minute
-		}
 		// This one never answers the broker's call to join again.
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
