@@ -77,7 +77,9 @@ func outlive(t *testing.T, k *testkit.Kafka, mechanism Mechanism) error {
 	if err := c.CommitOffsets(t.Context(), first, map[int32]int64{0: int64(n)}); err != nil {
 		return fmt.Errorf("the generation of the start is over: %w", err)
 	}
-	if more := opened.Load() - before; more > 2 { // kafka-go may want another by itself
+	// kafka-go wants others by itself, on a busy machine several. Sessions that cost connections
+	// cost at least one each of who reads, who produces and the group: nine.
+	if more := opened.Load() - before; more > 6 {
 		return fmt.Errorf("%d connections were opened anew", more)
 	}
 	return nil
