@@ -266,6 +266,19 @@ func fileOf(t *testing.T, p *process, number int32) string {
 	return path
 }
 
+// settled waits until partition 1 has read all, so that no commit is under way (if pages change
+// within one, bbolt may take all memory), and writes its file anew if that is due: done later, it
+// would put an undamaged file in the place of one that a test damages meanwhile.
+func settled(t *testing.T, c *cluster, p *process) {
+	t.Helper()
+	eventually(t, func() error {
+		if err := errors.Join(whole(p), caughtUp(c, p)); err != nil {
+			return err
+		}
+		return p.store.of(1).Scrub(t.Context())
+	})
+}
+
 // garble overwrites the pages of a file, but for those of its header.
 func garble(t *testing.T, path string) {
 	t.Helper()
@@ -376,6 +389,7 @@ func TestAPartitionWhoseFileIsDamagedInUseIsTakenOverAgain(t *testing.T) {
 				}
 				return nil
 			}
+			settled(t, c, p)
 			armed.Store(true)
 			file := fileOf(t, p, 1)
 			kind.damage(t, file)
@@ -450,8 +464,7 @@ func TestAPartitionWhoseFilesAreDamagedAgainAndAgainIsStopped(t *testing.T) {
 	p := running(t, c, small)
 	allSaved(t, c)
 	for n := range mostDamaged + 1 {
-		// No commit is under way: if pages change within one, bbolt may take all memory.
-		eventually(t, func() error { return errors.Join(whole(p), caughtUp(c, p)) })
+		settled(t, c, p)
 		file := fileOf(t, p, 1)
 		garble(t, file)
 		fill(c, 80+uint64(n), 6, 40)
