@@ -5,7 +5,9 @@ package milter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -150,7 +152,7 @@ func (m *message) decide() (fields []byte, result string) {
 	var err error
 	done := make(chan struct{})
 	s.work.Go(func() {
-		c, err = s.o.Decide(ctx, account, mail)
+		c, err = s.tryDecide(ctx, account, mail)
 		s.held.Add(-int64(len(mail)))
 		<-s.deciding
 		close(done)
@@ -170,4 +172,15 @@ func (m *message) decide() (fields []byte, result string) {
 	}
 	s.o.Log.Warn("no decision for a mail server", "account", account, "error", err)
 	return nil, Failed
+}
+
+// tryDecide is Decide, with an error where it panics: one message must not end the daemon. What
+// is thrown may quote the message, so it is not told; the stack is.
+func (s *Server) tryDecide(ctx context.Context, account string, mail []byte) (c desk.Classification, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked with a %T:\n%s", p, debug.Stack())
+		}
+	}()
+	return s.o.Decide(ctx, account, mail)
 }

@@ -205,8 +205,6 @@ func TestForgedFieldsAreTakenOut(t *testing.T) {
 
 func TestWithoutADecisionAMessageIsAcceptedWithoutForgedFields(t *testing.T) {
 	forged := append(fields{{"X-Hinged-Status", " important"}}, plain...)
-	release := make(chan struct{})
-	defer close(release)
 	decide := func(c desk.Classification, err error) func(*Options) {
 		return func(o *Options) {
 			o.Decide = func(context.Context, string, []byte) (desk.Classification, error) { return c, err }
@@ -218,6 +216,9 @@ func TestWithoutADecisionAMessageIsAcceptedWithoutForgedFields(t *testing.T) {
 	}{
 		{Failed, decide(desk.Classification{}, errors.New("no disk"))},
 		{Nobody, decide(desk.Classification{}, fmt.Errorf("%w: ann", desk.ErrNoAccount))},
+		{Failed, func(o *Options) {
+			o.Decide = func(context.Context, string, []byte) (desk.Classification, error) { panic("secret plans") }
+		}},
 		{Late, func(o *Options) { o.budget = 10 }},
 		{Late, func(o *Options) {
 			o.Settings.Deadline = time.Millisecond
@@ -232,6 +233,9 @@ func TestWithoutADecisionAMessageIsAcceptedWithoutForgedFields(t *testing.T) {
 			s.want("changes", deliver(t, s.client(), []string{"ann@example.org"}, forged, "Hello\r\n"), []string{"1 x-hinged-status:"})
 			s.want("results", s.Status().Messages, map[string]uint64{tt.result: 1})
 			testkit.Until(t, func() bool { return s.held.Load() == 0 }, "bytes stay held")
+			if strings.Contains(s.log.String(), "secret plans") {
+				t.Errorf("the log tells what was thrown: %s", s.log)
+			}
 		})
 	}
 }
