@@ -83,25 +83,12 @@ func (c *Client) Run(ctx context.Context, m Member) error {
 	}
 	// Close waits for our functions and then leaves the group.
 	var leaving sync.WaitGroup
-	closed := make(chan struct{})
 	leaving.Go(func() {
 		<-ctx.Done()
 		underWay := d.connections()
-		leaving.Go(func() {
-			_ = group.Close() // it returns nothing else
-			close(closed)
-		})
-		select {
-		case <-closed:
-			return
-		case <-time.After(leaveGrace):
-			breakOff(underWay)
-		}
-		select {
-		case <-closed:
-		case <-time.After(leavePatience):
-			breakOff(d.connections())
-		}
+		defer time.AfterFunc(leaveGrace, func() { breakOff(underWay) }).Stop()
+		defer time.AfterFunc(leaveGrace+leavePatience, func() { breakOff(d.connections()) }).Stop()
+		_ = group.Close() // it returns nothing else
 	})
 	defer leaving.Wait()
 
