@@ -182,12 +182,12 @@ func (s *site) start() {
 	awaitSocket(s.t, s.socket, done, s.log)
 }
 
-// awaitSocket waits until a daemon answers. Its end would come over done, which keeps it.
+// awaitSocket waits until a daemon answers, which it does once all its doors are open. Its end
+// would come over done, which keeps it.
 func awaitSocket(t testing.TB, socket string, done chan error, log *testkit.Transcript) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
-		if c, err := control.Dial(context.Background(), socket); err == nil {
-			_ = c.Close()
+		if _, ok := askAt(socket); ok {
 			return
 		}
 		select {
@@ -197,7 +197,7 @@ func awaitSocket(t testing.TB, socket string, done chan error, log *testkit.Tran
 		default:
 		}
 	}
-	t.Fatalf("the daemon's socket did not appear\n%s", tail(log.String()))
+	t.Fatalf("the daemon did not answer\n%s", tail(log.String()))
 }
 
 func tail(log string) string { return log[max(0, len(log)-4000):] }
@@ -243,10 +243,12 @@ func (s *site) hinged(args ...string) (string, error) {
 }
 
 // ask asks the running daemon how it is; ok is false while none answers.
-func (s *site) ask() (st desk.Status, ok bool) {
+func (s *site) ask() (st desk.Status, ok bool) { return askAt(s.socket) }
+
+func askAt(socket string) (st desk.Status, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, err := control.Dial(ctx, s.socket)
+	c, err := control.Dial(ctx, socket)
 	if err != nil {
 		return st, false
 	}

@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/smtp"
 	"os"
 	"os/exec"
@@ -27,20 +26,8 @@ const milterPage = "../../docs/milter.md"
 
 type milterSite struct {
 	*filterSite
-	addr   string
-	milter string // its socket
-	said   func() string
-}
-
-// runDaemon starts the daemon and waits until it answers mail servers, too: it opens their socket
-// last, and one that was killed left one behind.
-func (s *milterSite) runDaemon() {
-	s.t.Helper()
-	s.filterSite.runDaemon()
-	testkit.Until(s.t, func() bool {
-		c, err := net.Dial("unix", s.milter)
-		return err == nil && c.Close() == nil
-	}, "mail servers are not answered")
+	addr string
+	said func() string
 }
 
 // newMilterSite runs a daemon with [milter] and a Postfix with one of the page's set-ups.
@@ -63,7 +50,7 @@ func newMilterSite(t testing.TB, several bool, forged string) *milterSite {
 	s.addr = fmt.Sprint("127.0.0.1:", ports[0])
 	second := fmt.Sprint("127.0.0.1:", ports[1])
 	dir := filepath.Join(s.dir, "queue/hinged")
-	s.milter = filepath.Join(dir, "milter.sock")
+	socket := filepath.Join(dir, "milter.sock")
 	// As the page makes it, for a user that is not in Postfix' group here.
 	if out, err := exec.Command("install", "-d", "-o", s.user.Username, "-g", "postfix", "-m", "2770", dir).CombinedOutput(); err != nil {
 		t.Fatalf("install: %v\n%s", err, out)
@@ -88,7 +75,7 @@ password_command = ["echo", "none"]
 	s.write(filepath.Join(s.home, ".config/hinged/hinged.toml"), fmt.Sprintf("state_dir = %q\nsocket = %q\n%s%s%s",
 		filepath.Join(s.dir, "state"), s.socket,
 		// A busy machine may take its time.
-		strings.Replace(s.printedMilter("Set up hinged", 2), `"/var/spool/postfix/hinged/milter.sock"`, fmt.Sprintf("%q\ndeadline = \"1m\"", s.milter), 1),
+		strings.Replace(s.printedMilter("Set up hinged", 2), `"/var/spool/postfix/hinged/milter.sock"`, fmt.Sprintf("%q\ndeadline = \"1m\"", socket), 1),
 		account("ann", "important", s.printedMilter("Set up hinged", 3)), account("bob", "ordinary", "")), 0o600)
 	s.runDaemon()
 
