@@ -24,6 +24,7 @@ import (
 	"github.com/hinged/hinged/internal/face/desk"
 	"github.com/hinged/hinged/internal/program/daemon"
 	"github.com/hinged/hinged/internal/program/demo"
+	"github.com/hinged/hinged/internal/testkit"
 	"github.com/hinged/hinged/store/boltfile"
 )
 
@@ -211,7 +212,7 @@ func (h *home) Headers(_ context.Context, places []ingest.Place) (map[ingest.Pla
 func (h *home) status(what string, ok func(desk.AccountStatus) bool) desk.AccountStatus {
 	h.t.Helper()
 	var a desk.AccountStatus
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for began := time.Now(); time.Since(began) < patience; testkit.Pause(began) {
 		var err error
 		if a, err = desk.GetAccount.Do(h.t.Context(), h.daemon, "nora", desk.None{}); err != nil {
 			h.t.Fatal(err)

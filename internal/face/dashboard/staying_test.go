@@ -113,6 +113,28 @@ func TestCountersMoveWithTheList(t *testing.T) {
 	}
 }
 
+// The answer to the first load of the page comes late, and more was done meanwhile.
+func TestAnAnswerThatComesLateReplacesNoNewerOne(t *testing.T) {
+	t.Parallel()
+	h, b := looked(t, homeOptions(), testkit.Light)
+	b.Open(h.base + "/a/nora/messages")
+	testkit.Eval[any](b, `{
+		const now = window.fetch;
+		window.asked = window.answered = 0;
+		window.fetch = async (...of) => {
+			const first = window.asked++ === 0, answer = await now(...of), text = await answer.text();
+			if (first) await new Promise((done) => setTimeout(done, 3000));
+			answer.text = async () => { window.answered++; return text; };
+			return answer;
+		};
+	} 0`)
+	const subjects = `[...document.querySelectorAll('.subject')].map((e) => e.textContent).join()`
+	h.arrive(letter(1, "Stranger", "The first"), h.clock().Add(time.Minute))
+	b.Await("a load", `window.asked > 0`)
+	h.arrive(letter(2, "Stranger", "The second"), h.clock().Add(time.Minute))
+	b.Await("both messages", `window.answered > 1 && `+subjects+`.includes('The second')`)
+}
+
 func TestTheKeyboardAndTheViewStayWhereTheyWere(t *testing.T) {
 	t.Parallel()
 	h, b := looked(t, homeOptions(), testkit.Light)
