@@ -283,7 +283,7 @@ func TestSnapshotsThatKnowWhatWasForgottenAreTakenBackLater(t *testing.T) {
 			for range 5 {
 				put(kafka.Message{Raw: fmt.Appendf(nil, "Message-ID: <%d@x>\r\nFrom: s%d@example.net\r\n\r\nsecret%d\r\n", n+1, n+1, n+1)})
 			}
-			tuned := func(o *Options) { o.SnapshotEvery = 4 }
+			tuned := func(o *Options) { o.SnapshotEvery = 5 } // all of them, however many a batch has
 			p.run(tuned)
 			eventually(t, func() error { return atLeast(t, c, 5) })
 			away.Store(true)
