@@ -110,9 +110,10 @@ FIRST = ./internal/run/stream ./store/boltfile
 .NOTPARALLEL:
 .PHONY: demo run test check first setup fmt lint project race plain e2e build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
 
-# Two rows of steps keep two processors busy; more would only wait for each other.
+# One step after the other: each keeps two processors busy by itself. In two rows they took
+# as long, and what waited for a processor for minutes came too late for its tests.
 test: first
-	@$(call beside,race project,plain e2e)
+	@$(MAKE) -k --no-print-directory race plain project e2e
 
 check: fmt lint
 	@echo '== go test -short'
@@ -158,20 +159,15 @@ e2e:
 	@echo '== the whole, on a real mail server'
 	@$(GO) test -vet=off -parallel 6 -count=1 $(PATIENT) ./internal/e2e
 
-# beside makes the targets of its first argument, and beside them those of its second, whose
-# output comes after that of the first.
-define beside
-out=$$(mktemp) || exit 1; \
-$(MAKE) -k --no-print-directory $(2) >"$$out" 2>&1 & \
-trap 'kill $$!; rm -f "$$out"; exit 1' INT TERM; \
-$(MAKE) -k --no-print-directory $(1); one=$$?; \
-wait $$!; other=$$?; cat "$$out"; rm -f "$$out"; \
-[ $$one = 0 ] && [ $$other = 0 ]
-endef
-
-# One waits for packages and registries; the others compute, and need none of them.
+# One waits for packages and registries; the others compute, and need none of them. Their
+# output comes after its own.
 first:
-	@$(call beside,setup,fmt lint)
+	@out=$$(mktemp) || exit 1; \
+	$(MAKE) -k --no-print-directory fmt lint >"$$out" 2>&1 & \
+	trap 'kill $$!; rm -f "$$out"; exit 1' INT TERM; \
+	$(MAKE) --no-print-directory setup; one=$$?; \
+	wait $$!; other=$$?; cat "$$out"; rm -f "$$out"; \
+	[ $$one = 0 ] && [ $$other = 0 ]
 
 # Without inlining, and with a compiler that seldom collects its garbage, a first build takes
 # half the time (docs/decisions/program.md).
