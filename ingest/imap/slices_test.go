@@ -110,6 +110,7 @@ func TestNothingVanishesWhenLimitsBegin(t *testing.T) {
 			f.Lock()
 			deleted := f.Messages[450].UID
 			f.Messages = slices.Delete(f.Messages, 450, 451)
+			l.Hidden = min(l.Hidden, len(f.Messages))
 			f.Unlock()
 			if begin.UIDOnly {
 				f.Tell("* VANISHED %d", deleted)

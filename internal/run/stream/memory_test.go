@@ -111,7 +111,11 @@ func (c *cluster) put(topic string, r kafka.Record) int64 {
 	if r.Partition == kafka.ByKey {
 		r.Partition = kafka.Partition(r.Key, int32(len(all)))
 	}
-	l := all[r.Partition]
+	return all[r.Partition].add(r)
+}
+
+// add appends a record. The caller holds the cluster's lock.
+func (l *log) add(r kafka.Record) int64 {
 	r.Offset = l.end
 	if r.Time.IsZero() {
 		r.Time = time.Now() // as clients do
@@ -139,14 +143,18 @@ func (c *cluster) cut(topic string, partition int, first int64) {
 	l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool { return r.Offset < first })
 }
 
-// lose drops what lies from an offset on, as an unclean election of a leader does.
-func (c *cluster) lose(topic string, partition int, end int64) {
+// lose drops what lies from an offset on, as an unclean election of a leader does, which has got
+// other records instead before anybody asks.
+func (c *cluster) lose(topic string, partition int, end int64, others ...kafka.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.topics[topic][partition]
 	l.end = end
 	l.leaders = append(l.leaders, end)
 	l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool { return r.Offset >= end })
+	for _, r := range others {
+		l.add(r)
+	}
 }
 
 // compact keeps the last record of each key, and no tombstones.

@@ -450,10 +450,9 @@ func TestALogThatLostItsEndAndHasGrownStopsThePartition(t *testing.T) {
 			if away.Store(true); how.again != nil {
 				p.stop()
 			}
-			c.lose(testTopics.Input, 0, at-20)
-			for c.marks(testTopics.Input)[0].End < at {
-				c.put(testTopics.Input, messageRecord("user1", []byte("Subject: other\r\n\r\n"), epoch))
-			}
+			other := messageRecord("user1", []byte("Subject: other\r\n\r\n"), epoch)
+			other.Partition = 0
+			c.lose(testTopics.Input, 0, at-20, slices.Repeat([]kafka.Record{other}, 20)...)
 			fill(c, 352, 4, how.grown)
 			produced := len(c.all(testTopics.Decisions))
 			away.Store(false)
