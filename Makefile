@@ -110,8 +110,8 @@ FIRST = ./internal/run/stream ./store/boltfile
 .NOTPARALLEL:
 .PHONY: demo run test check first setup fmt lint project race plain e2e build lab man install uninstall release fuzz soak bench learners attacks life bench-mailbox bench-quality bench-scale bench-speed pins demo-picture screenshots recording notice clean
 
-# One step after the other: each keeps two processors busy by itself. In two rows they took
-# as long, and what waited for a processor for minutes came too late for its tests.
+# One step after the other: each keeps two processors busy by itself. Two at once took as long,
+# and tests failed because they got too little of a processor.
 test: first
 	@$(MAKE) -k --no-print-directory race plain project e2e
 

@@ -106,7 +106,7 @@ func TestIdleThatIsOfNoUseGivesWayToPolling(t *testing.T) {
 				f.Add(plainMail, "")
 				r.await(fmt.Sprint("message ", n), 0, arrivalOf("INBOX", uint32(n)))
 			}
-			// What comes between two IDLEs is found, and nothing is held against IDLE.
+			// A message that comes between two IDLEs says nothing about IDLE: then one more has to come.
 			for n < 2*idleStrikes || n < 100 && !log.Has("polling instead") {
 				arrives()
 			}

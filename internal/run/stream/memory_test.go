@@ -143,8 +143,8 @@ func (c *cluster) cut(topic string, partition int, first int64) {
 	l.records = slices.DeleteFunc(l.records, func(r kafka.Record) bool { return r.Offset < first })
 }
 
-// lose drops what lies from an offset on, as an unclean election of a leader does, which has got
-// other records instead before anybody asks.
+// lose drops what lies from an offset on, as an unclean election of a leader does; others are what
+// the new leader has instead.
 func (c *cluster) lose(topic string, partition int, end int64, others ...kafka.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -102,13 +102,13 @@
   const longHidden = 60000; // a page that nobody looks at stops listening after so long
   const tryAgain = 60000;   // when the server has no room for another listener
   const pace = 20;          // loading the page takes at most this part of the time,
-  const mostPause = 30000;  // unless once it took long: the page is not left old for minutes
+  const mostPause = 30000;  // unless a load took long: the next one waits no longer than this
 
   let source = null;
   let since = body.dataset.since || '';
   let hideTimer = 0;
   let reloadTimer = 0;
-  let loading = false;      // the page again
+  let loads = 0;            // how many began
   let notBefore = 0;        // that the page is loaded again
 
   const voice = make('p', { class: 'sr', role: 'status', 'aria-live': 'polite', id: 'live-said' });
@@ -202,26 +202,22 @@
   };
 
   // Whatever of the page has changed, in place. Somebody who is typing is left alone until then.
-  // One load at a time: the answer of an older one could come after a newer one's.
   const reload = (asked) => {
     clearTimeout(reloadTimer);
     reloadTimer = setTimeout(async () => {
       const main = document.getElementById('main');
-      if (loading || performance.now() < notBefore && !asked) { reload(asked); return; }
       if (main.contains(document.activeElement) && document.activeElement.matches('input, select, textarea')) { reload(); return; }
-      const began = performance.now();
+      const load = ++loads, began = performance.now();
       let answer, text;
-      loading = true;
       try {
         answer = await fetch(location.href, { headers: { Accept: 'text/html', 'X-Live': '1' }, cache: 'no-store' });
         text = await answer.text();
-      } catch { return; } finally { // the event source tells
-        loading = false;
-        notBefore = performance.now() + Math.min(pace * (performance.now() - began), mostPause);
-      }
+      } catch { return; } // the event source tells
+      notBefore = performance.now() + Math.min(pace * (performance.now() - began), mostPause);
+      if (load !== loads) return; // a later load has newer things to show
       if (answer.redirected) { location.assign(answer.url); return; }
       if (answer.ok) show(new DOMParser().parseFromString(text, 'text/html'), asked);
-    }, asked && !loading ? 0 : Math.max(300, notBefore - performance.now()));
+    }, asked ? 0 : Math.max(300, notBefore - performance.now()));
   };
   if (document.querySelector('progress')) reload();
 
